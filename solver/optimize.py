@@ -1,0 +1,256 @@
+"""From a network to its best plan: whole counts, exact rates, routes and a proof.
+
+Stages: the highest rate; the fewest cards (or least money) at that rate; with counts fixed, the rate again,
+exactly; then the fewest bytes over links. No stage gives away what an earlier one won.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from ..models import program as programs
+from ..models.network import LOAD, ZERO, Network, common_measure
+from .highs import Session, Status
+from .proof import Search, exact_rates
+from .verify import Judge, Node, Refuted, Route, peel, rate_of, used, capacities
+
+Goal = Callable[[Fraction, int], bool]  # (bound of a box, boxes so far): may the box be closed?
+Progress = Callable[[float, float, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop: seconds for everything, relative gap that is good enough, boxes of one proof."""
+
+    seconds: float | None = None
+    gap: float = 0.0
+    boxes: int = 20_000
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A feasible plan of a network: counts, routes, and the exact rate they carry."""
+
+    counts: Mapping[str, int]
+    routes: Sequence[Route]
+    rate: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """A plan with its proof. `bound`: the rate that no plan exceeds; `closed`: the proof is complete."""
+
+    point: Point
+    bound: Fraction
+    tree: Sequence[Node]
+    closed: bool
+
+
+NOTHING = Point({}, (), ZERO)
+QUICK_BOXES = 40  # small programs close within this many, without HiGHS's own search
+EXACT_BOXES = 400
+SLACK = 1e-6
+
+
+@dataclass
+class Solver:
+    """One network inside HiGHS, with what is known about it so far."""
+
+    network: Network
+    limits: Limits = field(default_factory=Limits)
+    best: Point = NOTHING
+
+    def __post_init__(self) -> None:
+        self.judge = Judge(self.network)
+        self.program = programs.build(self.network)
+        self.session = Session(self.program.model)
+        self.activities = list(self.network.activities)
+        self.pools = list(self.network.pools)
+        self.load = self.activities.index(LOAD)
+        self.until = None if self.limits.seconds is None else time.monotonic() + self.limits.seconds
+        self._tried: dict[tuple[int, ...], Point] = {}
+
+    @property
+    def possible(self) -> bool:
+        """Whether any counts satisfy the stocks (pinned counts may not)."""
+        return self.judge.tighten(self.judge.root) is not None
+
+    def left(self) -> float | None:
+        """Seconds left of the limit."""
+        return None if self.until is None else max(0.0, self.until - time.monotonic())
+
+    def highest_rate(self, *, frugal: bool = True) -> Optimum:
+        """The highest rate, then the fewest cards at that rate, with a proof.
+
+        Small programs are settled by the proof's own search; larger ones let HiGHS find the counts first.
+        """
+        if not self.possible:
+            return Optimum(NOTHING, ZERO, (Node(),), True)
+        search = self.prove(self.cannot_win, boxes=QUICK_BOXES)
+        if not search.closed:
+            self._search_best()
+            search = self.prove(self.cannot_win)
+        point = self.best
+        bills = {p.name: p.cards for p in self.network.pools.values() if p.cards}
+        if frugal and bills:
+            point = self.cheapest(point, bills)
+        return Optimum(self.lean(point), max(search.bound, point.rate), search.nodes, search.closed)
+
+    def cannot_win(self, bound: Fraction, boxes: int = 0) -> bool:
+        """Whether a box with this bound holds nothing better than the best so far.
+
+        After `EXACT_BOXES` boxes, what could gain less than a millionth is let go; the plan states the gap.
+        """
+        slack = max(self.limits.gap, SLACK if boxes > EXACT_BOXES else 0.0)
+        return bound <= self.best.rate * (1 + Fraction(slack))
+
+    def prove(
+        self, goal: Goal, *, split_points: bool = False, boxes: int | None = None,
+        offer: Callable[[dict[str, int]], object] | None = None,
+    ) -> Search:  # fmt: skip
+        """A tree of boxes whose bounds all meet the goal; better counts found on the way are kept."""
+        self._free()
+        return Search(self.program, self.session, self.judge).run(
+            goal, offer or self.consider, most_boxes=boxes or self.limits.boxes, until=self.until, split_points=split_points
+        )
+
+    def cheapest(self, point: Point, bills: Mapping[str, Fraction | int]) -> Point:
+        """The smallest bill at a rate not below the point's; the point itself where nothing is cheaper."""
+        self._free()
+        scaled = float(point.rate / self.program.rate_scale)
+        self.session.bound([self.load], [scaled * (1 - 1e-9)], [float("inf")])
+        first = len(self.activities)
+        unit = max((Fraction(b) for b in bills.values()), default=Fraction(1))
+        step = common_measure(bills.values())
+        self.session.aim({first + self.pools.index(p): float(Fraction(b) / unit) for p, b in bills.items()}, maximise=False)
+        def bill(p: Point) -> Fraction:
+            return sum((Fraction(bills.get(name, 0)) * n for name, n in p.counts.items()), ZERO)
+
+        least = self.session.run(whole=False)
+        outcome = None
+        if least.status is not Status.OPTIMAL or least.objective * float(unit) < float(bill(point)) - float(step) * (1 - 1e-6):
+            outcome = self.session.run(whole=True, time_limit=self.left())
+        self.session.bound([self.load], [0.0], [float("inf")])
+        if outcome is None or outcome.values is None:
+            return point
+        other = self.at(self._counts(outcome.values))
+
+        if other.rate < point.rate:
+            return point
+        return other if (bill(other), -other.rate) <= (bill(point), -point.rate) else point
+
+    def consider(self, counts: dict[str, int]) -> Point:
+        """Keep counts that carry more than the best so far."""
+        point = self.at(counts)
+        if point.rate > self.best.rate:
+            self.best = point
+        return point
+
+    def at(self, counts: Mapping[str, int]) -> Point:
+        """The highest rate under fixed counts, exactly."""
+        key = tuple(counts.get(p, 0) for p in self.pools)
+        if key not in self._tried:
+            self._tried[key] = self._at(dict(counts), None)
+        return self._tried[key]
+
+    def lean(self, point: Point) -> Point:
+        """The same counts and rate with the fewest bytes over links."""
+        links = [r.name for r in self.network.resources.values() if r.unit == "bytes/s"]
+        if not point.rate or not any(used(point.routes).get(name) for name in links):
+            return point
+        other = self._at(dict(point.counts), point.rate)
+        return other if other.rate >= point.rate else point
+
+    def _at(self, counts: dict[str, int], rate: Fraction | None) -> Point:
+        """Solve the flow under fixed counts: the highest rate, or the fewest bytes at a rate."""
+        first, numbers = len(self.activities), [counts.get(p, 0) for p in self.pools]
+        if not self._stocks_hold(counts):
+            return NOTHING
+        self.session.bound(range(first, first + len(numbers)), numbers, numbers)
+        fixed: dict[str, Fraction] = {}
+        if rate is None:
+            self.session.aim({self.load: 1.0}, maximise=True)
+        else:
+            fixed = {LOAD: rate}
+            held = float(rate / self.program.rate_scale)
+            self.session.bound([self.load], [held], [held])
+            self.session.aim(self._bytes(), maximise=False)
+        outcome = self.session.run(whole=False)
+        if rate is not None:
+            self.session.bound([self.load], [0.0], [float("inf")])
+        if outcome.values is None:
+            return NOTHING
+        counts = {p: n for p, n in counts.items() if n}
+        rates = exact_rates(self.program, self.session, counts, fixed)
+        if rates is not None:
+            routes = peel(self.network, rates)
+            try:
+                return Point(counts, routes, rate_of(self.network, counts, routes))
+            except Refuted:
+                pass
+        return self._scaled(counts, outcome.values.tolist())
+
+    def _scaled(self, counts: Mapping[str, int], values: list[float]) -> Point:
+        """Routes from floats, brought to their shares and scaled down until they fit exactly."""
+        floats = {a: Fraction(v) * self.program.rate_scale for a, v in zip(self.activities, values, strict=False) if v > 0}
+        load = floats.get(LOAD, ZERO)
+        routes = [r for r in peel(self.network, floats) if r.rate > load / 10**12]
+        carried: dict[str, Fraction] = {}
+        for route in routes:
+            carried[route.of] = carried.get(route.of, ZERO) + route.rate
+        shares = {s.of: n for s, n in self.network.activities[LOAD].moves.items() if n > 0}
+        if not load or shares.keys() - carried.keys():
+            return NOTHING
+        routes = [Route(r.of, r.steps, r.rate * shares[r.of] * load / carried[r.of]) for r in routes]
+        have = capacities(self.network, counts)
+        fit = min(
+            (limit / amount for name, amount in used(routes).items() if (limit := have[name]) is not None and amount),
+            default=Fraction(1),
+        )
+        if fit <= 0:
+            return NOTHING
+        routes = [Route(r.of, r.steps, r.rate * min(fit, Fraction(1))) for r in routes]
+        return Point(counts, routes, rate_of(self.network, counts, routes))
+
+    def _stocks_hold(self, counts: Mapping[str, int]) -> bool:
+        from .verify import check_counts
+
+        try:
+            check_counts(self.network, counts)
+        except Refuted:
+            return False
+        return True
+
+    def _search_best(self) -> None:
+        self._free()
+        self.session.aim({self.load: 1.0}, maximise=True)
+        outcome = self.session.run(
+            whole=True, time_limit=self.left(), gap=self.limits.gap, progress=self.limits.progress
+        )
+        if outcome.values is not None:
+            self.consider(self._counts(outcome.values))
+
+    def _counts(self, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> dict[str, int]:
+        whole = np.rint(values[len(self.activities) :]).astype(int).tolist()
+        return {p: n for p, n in zip(self.pools, whole, strict=True) if n}
+
+    def _bytes(self) -> dict[int, float]:
+        """Costs by column: bytes over links of one unit of each activity, the largest scaled to 1."""
+        links = {r.name for r in self.network.resources.values() if r.unit == "bytes/s"}
+        moved = {
+            j: sum((c for r, c in a.uses.items() if r in links), ZERO)
+            for j, a in enumerate(self.network.activities.values())
+        }
+        largest = max(moved.values(), default=ZERO) or Fraction(1)
+        return {j: float(amount / largest) for j, amount in moved.items() if amount}
+
+    def _free(self) -> None:
+        """Let all counts range over what the network allows."""
+        first = len(self.activities)
+        self.session.bound(range(first, first + len(self.pools)), self.judge.root.low, self.judge.root.high)

@@ -1,0 +1,206 @@
+"""The search behind a proof: boxes of counts, a relaxation in each, exact prices at the leaves.
+
+HiGHS only suggests; every bound is evaluated in rational arithmetic by `verify`. A box is closed when its
+bound cannot beat what the proof is to exclude; otherwise it is split at a count that is not whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from ..models.network import LOAD, ZERO, Network
+from ..models.program import Program
+from . import exact
+from .highs import Floats, Session, Status
+from .verify import Box, Judge, Node, Prices
+
+_WHOLE = 1e-6
+_NEAR = 1 - Fraction(1, 10**6)  # a bound this near to the goal is worth exact prices
+
+
+@dataclass
+class Search:
+    """A tree of boxes while it grows, and when to give up."""
+
+    program: Program
+    session: Session
+    judge: Judge
+    nodes: list[Node] = field(default_factory=list)
+    bound: Fraction = ZERO  # the largest bound of a leaf
+    closed: bool = True  # every leaf satisfies the goal
+
+    def run(
+        self,
+        goal: Callable[[Fraction, int], bool],
+        offer: Callable[[dict[str, int]], object],
+        *,
+        most_boxes: int = 20_000,
+        until: float | None = None,
+        split_points: bool = False,
+    ) -> Search:
+        """Grow the tree until every leaf's bound meets the goal, or a limit is reached.
+
+        goal(bound, boxes so far): the leaf needs no further split. offer(counts): whole counts that a relaxation found,
+        for the caller to try; it may make the goal easier to meet. `split_points`: boxes that do not meet
+        the goal are split down to single points, each offered (used to list ties).
+        """
+        self.session.aim({self._column(LOAD): 1.0}, maximise=True)
+        self.nodes = [Node()]
+        stack: list[tuple[int, Box]] = [(0, self.judge.root)]
+        while stack:
+            number, box = stack.pop()
+            cut = self.judge.tighten(box)
+            if cut is None:
+                continue  # empty: the leaf stays without prices
+            spent = len(self.nodes) > 2 * most_boxes or (until is not None and time.monotonic() > until)
+            leaf = self._price(cut, goal, offer)
+            if leaf is None:  # the relaxation has no point: split until stocks show it
+                if cut.is_point:
+                    continue
+                split = self._widest(cut)
+            else:
+                bound, prices, split = leaf
+                done = goal(bound, len(self.nodes)) or (split is None and not split_points)
+                if not done and split is None:
+                    split = self._widest(cut) if not cut.is_point else None
+                if done or spent or split is None:
+                    self.nodes[number] = Node(prices=prices)
+                    self.bound = max(self.bound, bound)
+                    self.closed = self.closed and (done or not spent)
+                    continue
+            pool, at = split
+            below, above = cut.split(pool, at)
+            first = len(self.nodes)
+            self.nodes[number] = Node(self.judge.pools[pool], at, first, first + 1)
+            self.nodes += [Node(), Node()]
+            stack += [(first, below), (first + 1, above)]
+        return self
+
+    def _column(self, activity: str) -> int:
+        return list(self.program.network.activities).index(activity)
+
+    def _price(
+        self, box: Box, goal: Callable[[Fraction, int], bool], offer: Callable[[dict[str, int]], object]
+    ) -> tuple[Fraction, Prices, tuple[int, int] | None] | None:
+        """Solve a box's relaxation: its bound, its prices, and where to split (None: counts are whole)."""
+        first = len(self.program.network.activities)
+        count = len(self.judge.pools)
+        self.session.bound(range(first, first + count), box.low, box.high)
+        outcome = self.session.run(whole=False)
+        if outcome.status is not Status.OPTIMAL or outcome.values is None or outcome.prices is None:
+            return None
+        prices = float_prices(self.program, outcome.prices)
+        bound = self.judge.bound(box, prices)
+        counts = outcome.values[first : first + count]
+        whole = np.rint(counts)
+        split = None
+        away = np.abs(counts - whole)
+        if away.size and away.max() > _WHOLE:
+            i = int(np.argmax(np.minimum(counts - np.floor(counts), np.ceil(counts) - counts)))
+            split = (i, int(np.floor(counts[i])))
+        if not goal(bound, len(self.nodes)):
+            if split is None:
+                offer({p: int(n) for p, n in zip(self.judge.pools, whole, strict=True) if n})
+            if not goal(bound, len(self.nodes)) and goal(bound * _NEAR, len(self.nodes)):
+                if split is None:  # trying the counts moved the session away from this box
+                    self.session.bound(range(first, first + count), box.low, box.high)
+                    self.session.run(whole=False)
+                better = exact_prices(self.program, self.session)
+                if better is not None:
+                    sharper = self.judge.bound(box, better)
+                    if sharper < bound:
+                        bound, prices = sharper, better
+        return bound, prices, split
+
+    def _widest(self, box: Box) -> tuple[int, int]:
+        """The pool with the most counts left, cut in half."""
+        i = max(range(len(box.low)), key=lambda j: box.high[j] - box.low[j])
+        return i, (box.low[i] + box.high[i]) // 2
+
+
+def float_prices(program: Program, row_prices: Floats) -> Prices:
+    """HiGHS's prices of scaled rows as exact prices of the network; a float is the dyadic number it is."""
+    values, scale = row_prices.tolist(), program.rate_scale
+    first, second = len(program.states), len(program.states) + len(program.resources)
+    states = {str(s): Fraction(v) for s, v in zip(program.states, values[:first], strict=True) if v}
+    resources = {
+        r: Fraction(v) * scale * program.row_scale[r]
+        for r, v in zip(program.resources, values[first:second], strict=True)
+        if v > 0
+    }
+    stocks = {k: Fraction(v) * scale for k, v in zip(program.stocks, values[second:], strict=True) if v > 0}
+    return Prices(resources, stocks, states)
+
+
+def exact_prices(program: Program, session: Session) -> Prices | None:
+    """The prices of HiGHS's last basis, solved for exactly; None where that is not possible."""
+    columns_basic, rows_basic = session.basis()
+    net = program.network
+    names: list[tuple[str, str]] = [("state", str(s)) for s in program.states]
+    names += [("resource", r) for r in program.resources] + [("stock", k) for k in program.stocks]
+    unknown = {name: i for i, name in enumerate(names) if not rows_basic[i]}
+    equations: list[exact.Row] = []
+    right: list[Fraction] = []
+    for basic, (cost, column) in zip(columns_basic, _columns(net), strict=True):
+        if basic:
+            equations.append({unknown[row]: amount for row, amount in column.items() if row in unknown})
+            right.append(cost)
+    found = exact.solve(equations, right)
+    if found is None:
+        return None
+    prices: dict[str, dict[str, Fraction]] = {"state": {}, "resource": {}, "stock": {}}
+    for (kind, name), i in unknown.items():
+        price = found.get(i, ZERO)
+        if price and (kind == "state" or price > 0):
+            prices[kind][name] = price
+    return Prices(prices["resource"], prices["stock"], prices["state"])
+
+
+def exact_rates(
+    program: Program, session: Session, counts: Mapping[str, int], fixed: Mapping[str, Fraction]
+) -> dict[str, Fraction] | None:
+    """The activity rates of HiGHS's last basis under fixed counts, solved for exactly; None if impossible.
+
+    fixed: activities that the relaxation held at a value.
+    """
+    columns_basic, rows_basic = session.basis()
+    net = program.network
+    right: dict[tuple[str, str], Fraction] = {("state", str(s)): ZERO for s in program.states}
+    right |= {("resource", r): net.resources[r].fixed or ZERO for r in program.resources}
+    right |= {("stock", k): Fraction(net.stocks[k].have or 0) for k in program.stocks}
+    rows = [name for name, basic in zip(right, rows_basic, strict=True) if not basic]
+    equations: dict[tuple[str, str], exact.Row] = {name: {} for name in rows}
+    labels = [*net.activities, *net.pools]
+    for j, (basic, (_, column)) in enumerate(zip(columns_basic, _columns(net), strict=True)):
+        for row, amount in column.items():
+            if row not in equations:
+                continue
+            if basic:
+                equations[row][j] = amount
+            elif j < len(net.activities):
+                activity = net.activities[labels[j]]
+                right[row] -= amount * fixed.get(activity.name, activity.floor)
+            else:
+                right[row] -= amount * counts.get(labels[j], 0)
+    found = exact.solve([equations[name] for name in rows], [right[name] for name in rows])
+    if found is None:
+        return None
+    return {
+        name: found[j] if columns_basic[j] else fixed.get(name, activity.floor)
+        for j, (name, activity) in enumerate(net.activities.items())
+    }
+
+
+def _columns(network: Network) -> Iterator[tuple[Fraction, dict[tuple[str, str], Fraction]]]:
+    """Objective and exact coefficients of every column: activities, then pools."""
+    for activity in network.activities.values():
+        column = {("state", str(s)): amount for s, amount in activity.moves.items()}
+        yield Fraction(activity.name == LOAD), column | {("resource", r): c for r, c in activity.uses.items()}
+    for pool in network.pools.values():
+        taken = {("stock", k): Fraction(c) for k, c in pool.takes.items()}
+        yield ZERO, taken | {("resource", r): -c for r, c in pool.gives.items()}

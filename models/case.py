@@ -33,6 +33,7 @@ class Case(Schema):
     unit: str | None = None
     kinds: tuple[str, ...] | None = Field(None, description="the only kinds of card that may be bought")
     at_most: int | None = None
+    pinned: bool = Field(True, description="whether the instance's `fix` holds")
     more_cards: dict[str, int] = Field(default_factory=dict, description="cards more (or fewer) by server")
     bandwidth: dict[str, BytesPerSecond | None] = Field(default_factory=dict, description="other bandwidths by link; null: unlimited")
 
@@ -46,11 +47,12 @@ def build(instance: Instance, case: Case | None = None) -> Network:
         network.add(Stock(f"cards@{site}", have, f"{server.card} cards at {site}"))
     for purchase in _purchases(instance, case, network):
         network.add(purchase)
-    for site, roles in instance.fix.items():
+    for site, roles in instance.fix.items() if case.pinned else ():
         for role, count in roles.items():
             network.add(Stock(f"at most {role}@{site}", count))
             network.add(Stock(f"at least {role}@{site}", -count))
-    fleet = Fleet(instance, network, case.floor == "declared" and case.unit is None, dict(case.bandwidth))
+    billed = case.floor == "declared" and case.unit is None
+    fleet = Fleet(instance, network, billed, case.pinned, dict(case.bandwidth))
     for form in case.forms or instance.forms:
         FORMS[form].build(fleet)
     moves = {}

@@ -29,13 +29,15 @@ class Column:
 class Fleet:
     """A deployment while its forms turn it into a network.
 
-    `billed` says whether a replica's card counts in the bill (it does not where cards are bought).
+    `billed` says whether a replica's card counts in the bill (it does not where cards are bought);
+    `pinned` whether the instance's `fix` holds.
     `bandwidth` gives links another bandwidth in bytes/s, None for unlimited.
     """
 
     instance: Instance
     network: Network
     billed: bool = True
+    pinned: bool = True
     bandwidth: dict[str, Fraction | None] = field(default_factory=dict)
 
     @cached_property
@@ -92,9 +94,8 @@ class Fleet:
             self.network.add(Resource(name, "card-seconds/s", Fraction(0), column.label))
         price = self.instance.cards[replica.card].price
         takes = {f"cards@{replica.site}": replica.cards}
-        for role, _ in self.instance.fix.get(replica.site, {}).items():
-            if role == replica.role:
-                takes |= {f"at most {role}@{replica.site}": 1, f"at least {role}@{replica.site}": -1}
+        if self.pinned and replica.role in self.instance.fix.get(replica.site, {}):
+            takes |= {f"at most {replica.role}@{replica.site}": 1, f"at least {replica.role}@{replica.site}": -1}
         self.network.add(Pool(
             column.label, takes, {name: Fraction(1) for name in names},
             cards=replica.cards if self.billed else 0,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from . import catalog
-from .quantities import Bytes, BytesPerSecond, Count, Efficiency, FlopPerSecond, Money, PositiveCount, Seconds
+from .quantities import Bytes, BytesPerSecond, Count, Efficiency, FlopPerSecond, Money, PositiveCount, Seconds, ServerCount
 from .schema import Name, Schema, Text, fault
 from .suggest import did_you_mean
 
@@ -79,7 +79,7 @@ class Server(Schema):
     name: Name
     card: Name = Field(description="one of `cards`")
     cards: Count = Field(description="how many cards; may be 0")
-    count: PositiveCount = Field(1, description="how many such servers; 16 are named NAME-1 to NAME-16", le=1000)
+    count: ServerCount = Field(1, description="how many such servers; 16 are named NAME-1 to NAME-16")
     nic: BytesPerSecond | None = Field(None, description="what all links of one such server share, each way")
 
     @property

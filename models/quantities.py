@@ -227,4 +227,5 @@ Amount = Annotated[Fraction, *_number("amount", "a number of at least 0", Fracti
 Tokens = Annotated[int, *_integer("a whole number of tokens from 1 to 100000000", 1, 10**8)]
 CachedTokens = Annotated[int, *_integer("a whole number of tokens from 0 to 100000000", 0, 10**8)]
 Count = Annotated[int, *_integer("a whole number from 0 to 10000000", 0, 10**7)]
+ServerCount = Annotated[int, *_integer("a whole number from 1 to 1000", 1, 1000)]
 PositiveCount = Annotated[int, *_integer("a whole number from 1 to 10000000", 1, 10**7)]

@@ -14,10 +14,10 @@ from fractions import Fraction
 import numpy as np
 
 from ..models import program as programs
-from ..models.network import LOAD, ZERO, Network, common_measure
+from ..models.network import LOAD, ZERO, Network
 from .highs import Session, Status
 from .proof import Search, exact_rates
-from .verify import Judge, Node, Refuted, Route, peel, rate_of, used, capacities
+from .verify import Judge, Node, Point, Refuted, Route, capacities, check_counts, peel, rate_of, used
 
 Goal = Callable[[Fraction, int], bool]  # (bound of a box, boxes so far): may the box be closed?
 Progress = Callable[[float, float, float], None]
@@ -31,15 +31,6 @@ class Limits:
     gap: float = 0.0
     boxes: int = 20_000
     progress: Progress | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A feasible plan of a network: counts, routes, and the exact rate they carry."""
-
-    counts: Mapping[str, int]
-    routes: Sequence[Route]
-    rate: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +87,9 @@ class Solver:
         if not search.closed:
             self._search_best()
             search = self.prove(self.cannot_win)
+        elif len(search.nodes) > 7:  # knowing the best from the start often takes fewer boxes
+            again = self.prove(self.cannot_win)
+            search = again if again.closed and len(again.nodes) < len(search.nodes) else search
         point = self.best
         bills = {p.name: p.cards for p in self.network.pools.values() if p.cards}
         if frugal and bills:
@@ -120,30 +114,31 @@ class Solver:
             goal, offer or self.consider, most_boxes=boxes or self.limits.boxes, until=self.until, split_points=split_points
         )
 
-    def cheapest(self, point: Point, bills: Mapping[str, Fraction | int]) -> Point:
+    def cheapest(self, point: Point, bills: Mapping[str, int]) -> Point:
         """The smallest bill at a rate not below the point's; the point itself where nothing is cheaper."""
+        now = sum(bills.get(name, 0) * n for name, n in point.counts.items())
+        counts = self.cheapest_counts(point.rate * (1 - Fraction(1, 10**9)), bills, below=now)
+        if counts is None:
+            return point
+        other = self.at(counts)
+        bill = sum(bills.get(name, 0) * n for name, n in other.counts.items())
+        return other if other.rate >= point.rate and bill < now else point
+
+    def cheapest_counts(self, rate: Fraction, bills: Mapping[str, int], below: int | None = None) -> dict[str, int] | None:
+        """HiGHS's counts with the smallest bill at a rate; None without a plan, or with none below `below`.
+
+        The relaxation alone often shows that nothing is cheaper than what is known.
+        """
         self._free()
-        scaled = float(point.rate / self.program.rate_scale)
-        self.session.bound([self.load], [scaled * (1 - 1e-9)], [float("inf")])
         first = len(self.activities)
-        unit = max((Fraction(b) for b in bills.values()), default=Fraction(1))
-        step = common_measure(bills.values())
-        self.session.aim({first + self.pools.index(p): float(Fraction(b) / unit) for p, b in bills.items()}, maximise=False)
-        def bill(p: Point) -> Fraction:
-            return sum((Fraction(bills.get(name, 0)) * n for name, n in p.counts.items()), ZERO)
-
-        least = self.session.run(whole=False)
+        self.session.bound([self.load], [float(rate / self.program.rate_scale)], [float("inf")])
+        self.session.aim({first + self.pools.index(p): float(b) for p, b in bills.items()}, maximise=False)
         outcome = None
-        if least.status is not Status.OPTIMAL or least.objective * float(unit) < float(bill(point)) - float(step) * (1 - 1e-6):
-            outcome = self.session.run(whole=True, time_limit=self.left())
+        least = self.session.run(whole=False)
+        if below is None or least.status is not Status.OPTIMAL or least.objective <= below - 1 + 1e-6:
+            outcome = self.session.run(whole=True, time_limit=self.left(), progress=self.limits.progress)
         self.session.bound([self.load], [0.0], [float("inf")])
-        if outcome is None or outcome.values is None:
-            return point
-        other = self.at(self._counts(outcome.values))
-
-        if other.rate < point.rate:
-            return point
-        return other if (bill(other), -other.rate) <= (bill(point), -point.rate) else point
+        return None if outcome is None or outcome.values is None else self._counts(outcome.values)
 
     def consider(self, counts: dict[str, int]) -> Point:
         """Keep counts that carry more than the best so far."""
@@ -219,8 +214,6 @@ class Solver:
         return Point(counts, routes, rate_of(self.network, counts, routes))
 
     def _stocks_hold(self, counts: Mapping[str, int]) -> bool:
-        from .verify import check_counts
-
         try:
             check_counts(self.network, counts)
         except Refuted:

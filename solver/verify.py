@@ -196,6 +196,15 @@ class Route:
         return [step.label for step in self.steps if step.uses]
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A feasible plan of a network: counts, routes, and the exact rate they carry."""
+
+    counts: Mapping[str, int]
+    routes: Sequence[Route]
+    rate: Fraction
+
+
 def trace_route(network: Network, of: str, via: Sequence[str], rate: Fraction) -> Route:
     """Rebuild a route from its labels; steps that use nothing are filled in. Raises Refuted."""
     state, steps = State("arrived", of), list[Activity]()

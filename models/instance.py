@@ -269,3 +269,26 @@ def _faults(it: Instance) -> Iterator[Exception]:
 def _prices(it: Instance) -> Iterator[Any]:
     yield from (card.price for card in it.cards.values() if card.price is not None)
     yield from (offer.price for offer in it.offers if offer.price is not None)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of an instance as users write it: what resolution fills in is not required."""
+    schema = Instance.model_json_schema(by_alias=True)
+    definitions = schema["$defs"]
+    definitions["Card"]["required"] = []
+    definitions["Card"]["properties"].pop("guessed")
+    definitions["Efficiencies"] = {
+        "description": "a fraction above 0 and at most 1 for both, or {compute: 0.6, memory: 0.49}",
+        "anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 1}, definitions["Efficiencies"]],
+    }
+    definitions["LLM"] = {
+        "description": "a catalogue name, the path of a Hugging Face config.json, or its fields",
+        "anyOf": [{"type": "string"}, {**definitions["LLM"], "required": []}],
+    }
+    workload = definitions["Workload"]
+    workload["required"] = []
+    workload["properties"].pop("source")
+    workload["properties"]["trace"] = {"type": "string", "description": "a trace file (Azure CSV or Mooncake JSONL)"}
+    classes = workload["properties"]["classes"]
+    workload["properties"]["classes"] = {"anyOf": [classes, {"type": "integer", "minimum": 1}]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "inferplan instance", **schema}

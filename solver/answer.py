@@ -29,11 +29,12 @@ def solve(instance: Instance, *, limits: Limits | None = None, explain: bool = T
 
     explain=False leaves out worth, alternatives, ties and remedies (much faster; used by sweeps).
     """
+    limits = (limits or Limits()).begin()
     if instance.objective == "max-rate":
-        return _highest(instance, limits or Limits(), explain)
+        return _highest(instance, limits, explain)
     unit = "offers" if instance.offers else None
     asked = Asked(objective=instance.objective, case=Case(floor="drawn", unit=unit))
-    return _fewest(instance, asked, requirement(instance), limits or Limits(), explain)
+    return _fewest(instance, asked, requirement(instance), limits, explain)
 
 
 def min_cards(
@@ -46,7 +47,7 @@ def min_cards(
     aim: `sustain`, `deadline`, or `all` goals of the instance.
     Raises InputError for an unknown unit or a goal whose fields are missing.
     """
-    limits = limits or Limits()
+    limits = (limits or Limits()).begin()
     offers = [offer.name for offer in instance.offers]
     if unit not in ("card", "server", "copies", *offers):
         known = ["card", "server", "copies", *offers]
@@ -116,7 +117,8 @@ def _plan(
     limits: Limits, explain: bool, *, status: Status, budget: Smallest | None = None, copies: int = 1,
 ) -> Plan:  # fmt: skip
     """Put the answer and everything that explains it together, and check it before it is shown."""
-    explainer = Explainer(instance, need, replace(limits, seconds=None, progress=None))
+    explainer = Explainer(instance, need, replace(limits, until=None, progress=None, stop=None))
+    explain = explain and not limits.spent
     if explain:
         for question in questions.questions(instance, asked, optimum.point.rate * copies, need):
             explainer.ask(question, optimum.point, budget.units if budget else None)

@@ -166,21 +166,29 @@ class Session:
 
     def run(
         self, *, whole: bool, time_limit: float | None = None, gap: float = 0.0,
-        progress: Callable[[float, float, float], None] | None = None,
+        watch: Callable[[float, float], bool] | None = None,
     ) -> Outcome:  # fmt: skip
         """Solve; `whole` keeps counts whole, else the relaxation with its prices.
 
-        progress(seconds, best, bound) is called as HiGHS reports. Ctrl-C ends a whole-number run with the
-        best point so far (status LIMIT). Raises SolverError.
+        watch(best, bound) is called now and then during a whole-number run; True stops it with the best
+        point so far (status LIMIT). Raises SolverError.
         """
         h = self._highs
         h.setOptionValue("solve_relaxation", not whole)
-        h.setOptionValue("time_limit", h.getRunTime() + time_limit if time_limit is not None else highspy.kHighsInf)
+        h.setOptionValue("time_limit", highspy.kHighsInf if time_limit is None else h.getRunTime() + time_limit)
         h.setOptionValue("mip_rel_gap", gap)
-        if whole and progress is not None:
-            self._run_watched(progress)
-        else:
+
+        def look(event: Any) -> None:
+            if watch is not None and watch(event.data_out.mip_primal_bound, event.data_out.mip_dual_bound):
+                event.interrupt()
+
+        if whole and watch is not None:
+            h.cbMipInterrupt.subscribe(look)
+        try:
             h.run()
+        finally:
+            if whole and watch is not None:
+                h.cbMipInterrupt.unsubscribe(look)
         code = h.getModelStatus()
         if code not in _STATUS:
             raise SolverError(f"HiGHS ended with {h.modelStatusToString(code)}")
@@ -195,29 +203,7 @@ class Session:
             info.mip_dual_bound if whole else objective,
         )
 
-    def _run_watched(self, progress: Callable[[float, float, float], None]) -> None:
-        """Run with HiGHS's own log events as progress; HiGHS needs its output on to send any."""
-        h = self._highs
-
-        def report(event: Any) -> None:
-            progress(event.data_out.running_time, event.data_out.mip_primal_bound, event.data_out.mip_dual_bound)
-
-        h.setOptionValue("output_flag", True)
-        h.setOptionValue("log_to_console", False)
-        h.cbMipLogging.subscribe(report)
-        h.HandleKeyboardInterrupt = True
-        try:
-            h.solve()
-        finally:
-            h.HandleKeyboardInterrupt = False
-            h.cbMipLogging.unsubscribe(report)
-            h.setOptionValue("output_flag", False)
-
     def basis(self) -> tuple[list[bool], list[bool]]:
         """Which columns and which rows are basic after a relaxation."""
         basis, basic = self._highs.getBasis(), highspy.HighsBasisStatus.kBasic
         return [s == basic for s in basis.col_status], [s == basic for s in basis.row_status]
-
-    def at_upper(self) -> list[bool]:
-        """Which columns stand at their upper bound after a relaxation."""
-        return [s == highspy.HighsBasisStatus.kUpper for s in self._highs.getBasis().col_status]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,17 +20,31 @@ from .proof import Search, exact_rates
 from .verify import Judge, Node, Point, Refuted, Route, capacities, check_counts, peel, rate_of, used
 
 Goal = Callable[[Fraction, int], bool]  # (bound of a box, boxes so far): may the box be closed?
-Progress = Callable[[float, float, float], None]
+Progress = Callable[[float, float], None]  # (best, bound) of a rate in requests/s
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When to stop: seconds for everything, relative gap that is good enough, boxes of one proof."""
+    """When to stop: seconds for everything, relative gap that is good enough, boxes of one proof.
+
+    stop: asked now and then; True ends the search with the best so far. until: set by `begin`.
+    """
 
     seconds: float | None = None
     gap: float = 0.0
     boxes: int = 20_000
     progress: Progress | None = None
+    stop: Callable[[], bool] | None = None
+    until: float | None = None
+
+    def begin(self) -> Limits:
+        """The same limits with the clock running."""
+        return self if self.seconds is None else replace(self, until=time.monotonic() + self.seconds)
+
+    @property
+    def spent(self) -> bool:
+        late = self.until is not None and time.monotonic() > self.until
+        return late or (self.stop is not None and self.stop())
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +61,7 @@ NOTHING = Point({}, (), ZERO)
 QUICK_BOXES = 40  # small programs close within this many, without HiGHS's own search
 EXACT_BOXES = 400
 SLACK = 1e-6
+MIP_GAP = 1e-7  # HiGHS's tolerances allow no finer one; the proof's search does the rest
 
 
 @dataclass
@@ -64,7 +79,6 @@ class Solver:
         self.activities = list(self.network.activities)
         self.pools = list(self.network.pools)
         self.load = self.activities.index(LOAD)
-        self.until = None if self.limits.seconds is None else time.monotonic() + self.limits.seconds
         self._tried: dict[tuple[int, ...], Point] = {}
 
     @property
@@ -72,9 +86,16 @@ class Solver:
         """Whether any counts satisfy the stocks (pinned counts may not)."""
         return self.judge.tighten(self.judge.root) is not None
 
+    def _watch(self, best: float, bound: float) -> bool:
+        """Called while HiGHS runs: show progress, say whether to stop."""
+        if self.limits.progress is not None:
+            scale = float(self.program.rate_scale)
+            self.limits.progress(best * scale, bound * scale)
+        return self.limits.spent
+
     def left(self) -> float | None:
         """Seconds left of the limit."""
-        return None if self.until is None else max(0.0, self.until - time.monotonic())
+        return None if self.limits.until is None else max(0.0, self.limits.until - time.monotonic())
 
     def highest_rate(self, *, frugal: bool = True) -> Optimum:
         """The highest rate, then the fewest cards at that rate, with a proof.
@@ -111,8 +132,13 @@ class Solver:
         """A tree of boxes whose bounds all meet the goal; better counts found on the way are kept."""
         self._free()
         return Search(self.program, self.session, self.judge).run(
-            goal, offer or self.consider, most_boxes=boxes or self.limits.boxes, until=self.until, split_points=split_points
-        )
+            goal, offer or self.consider, most_boxes=self.limits.boxes if boxes is None else boxes,
+            spent=lambda: self.limits.spent, tick=self._tick, split_points=split_points,
+        )  # fmt: skip
+
+    def _tick(self, bound: Fraction) -> None:
+        if self.limits.progress is not None:
+            self.limits.progress(float(self.best.rate), float(bound))
 
     def cheapest(self, point: Point, bills: Mapping[str, int]) -> Point:
         """The smallest bill at a rate not below the point's; the point itself where nothing is cheaper."""
@@ -136,7 +162,7 @@ class Solver:
         outcome = None
         least = self.session.run(whole=False)
         if below is None or least.status is not Status.OPTIMAL or least.objective <= below - 1 + 1e-6:
-            outcome = self.session.run(whole=True, time_limit=self.left(), progress=self.limits.progress)
+            outcome = self.session.run(whole=True, time_limit=self.left(), watch=self._watch)
         self.session.bound([self.load], [0.0], [float("inf")])
         return None if outcome is None or outcome.values is None else self._counts(outcome.values)
 
@@ -224,7 +250,7 @@ class Solver:
         self._free()
         self.session.aim({self.load: 1.0}, maximise=True)
         outcome = self.session.run(
-            whole=True, time_limit=self.left(), gap=self.limits.gap, progress=self.limits.progress
+            whole=True, time_limit=self.left(), gap=max(self.limits.gap, MIP_GAP), watch=self._watch
         )
         if outcome.values is not None:
             self.consider(self._counts(outcome.values))

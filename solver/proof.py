@@ -6,7 +6,6 @@ bound cannot beat what the proof is to exclude; otherwise it is split at a count
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -40,7 +39,8 @@ class Search:
         offer: Callable[[dict[str, int]], object],
         *,
         most_boxes: int = 20_000,
-        until: float | None = None,
+        spent: Callable[[], bool] = lambda: False,
+        tick: Callable[[Fraction], None] = lambda bound: None,
         split_points: bool = False,
     ) -> Search:
         """Grow the tree until every leaf's bound meets the goal, or a limit is reached.
@@ -52,12 +52,13 @@ class Search:
         self.session.aim({self._column(LOAD): 1.0}, maximise=True)
         self.nodes = [Node()]
         stack: list[tuple[int, Box]] = [(0, self.judge.root)]
+        root = ZERO
         while stack:
             number, box = stack.pop()
             cut = self.judge.tighten(box)
             if cut is None:
                 continue  # empty: the leaf stays without prices
-            spent = len(self.nodes) > 2 * most_boxes or (until is not None and time.monotonic() > until)
+            late = len(self.nodes) > 2 * most_boxes or spent()
             leaf = self._price(cut, goal, offer)
             if leaf is None:  # the relaxation has no point: split until stocks show it
                 if cut.is_point:
@@ -65,13 +66,15 @@ class Search:
                 split = self._widest(cut)
             else:
                 bound, prices, split = leaf
+                root = bound if number == 0 else root
+                tick(root)
                 done = goal(bound, len(self.nodes)) or (split is None and not split_points)
                 if not done and split is None:
                     split = self._widest(cut) if not cut.is_point else None
-                if done or spent or split is None:
+                if done or late or split is None:
                     self.nodes[number] = Node(prices=prices)
                     self.bound = max(self.bound, bound)
-                    self.closed = self.closed and (done or not spent)
+                    self.closed = self.closed and (done or not late)
                     continue
             pool, at = split
             below, above = cut.split(pool, at)
@@ -104,18 +107,26 @@ class Search:
             i = int(np.argmax(np.minimum(counts - np.floor(counts), np.ceil(counts) - counts)))
             split = (i, int(np.floor(counts[i])))
         if not goal(bound, len(self.nodes)):
+            if split is not None and len(self.nodes) == 1:  # a first plan, should time run out
+                offer({p: int(n) for p, n in zip(self.judge.pools, np.floor(counts + _WHOLE), strict=True) if n >= 1})
+                self._reset(box, first, count)
             if split is None:
                 offer({p: int(n) for p, n in zip(self.judge.pools, whole, strict=True) if n})
             if not goal(bound, len(self.nodes)) and goal(bound * _NEAR, len(self.nodes)):
                 if split is None:  # trying the counts moved the session away from this box
-                    self.session.bound(range(first, first + count), box.low, box.high)
-                    self.session.run(whole=False)
+                    self._reset(box, first, count)
                 better = exact_prices(self.program, self.session)
                 if better is not None:
                     sharper = self.judge.bound(box, better)
                     if sharper < bound:
                         bound, prices = sharper, better
         return bound, prices, split
+
+    def _reset(self, box: Box, first: int, count: int) -> None:
+        """Bring the session back to a box's relaxation and its basis."""
+        self.session.aim({self._column(LOAD): 1.0}, maximise=True)
+        self.session.bound(range(first, first + count), box.low, box.high)
+        self.session.run(whole=False)
 
     def _widest(self, box: Box) -> tuple[int, int]:
         """The pool with the most counts left, cut in half."""

@@ -9,7 +9,7 @@ own rate is the solver's rate with everything else ample. What stays here are un
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import count, product
@@ -42,13 +42,10 @@ MS, US = DURATION.factors["ms"], DURATION.factors["us"]
 TFLOP, GFLOP = COMPUTE.factors["TFLOP/s"], COMPUTE.factors["GFLOP/s"]
 
 ARRIVAL, LAUNCH, DEADLINE = RATE.read("3.5/s"), DURATION.read("10 s"), DURATION.read("60 s")
-LINK, FAST_LINK, PORT = (
-    BANDWIDTH.read("200 Gbit/s"),
-    BANDWIDTH.read("400 Gbit/s"),
-    BANDWIDTH.read("100 Gbit/s"),
-)
+LINK, FAST_LINK, PORT = (BANDWIDTH.read(text) for text in ("200 Gbit/s", "400 Gbit/s", "100 Gbit/s"))
 START = DURATION.read("5 us")
 SPLIT = "disaggregated"
+CHANNEL = "left-right"
 AMPLE = 1000  # cards: far more than any other part of the bench can use
 
 QWEN, DEEPSEEK, QWEN_235B = (LLM.model_validate(n) for n in ("qwen3-8b", "deepseek-v3", "qwen3-235b-a22b"))
@@ -74,35 +71,36 @@ class Bench:
     @cached_property
     def instance(self) -> Instance:
         outputs = self.outputs if isinstance(self.outputs, int) else dict(self.outputs)
-        load = {
-            "name": "chat",
-            "input_tokens": 8192,
-            "output_tokens": outputs,
-            "cached_tokens": self.cached_tokens,
-        }
         cards = {"a100": "a100-80gb-sxm", "h20": "h20-96gb-sxm5"}
-        rates = (
-            dict(zip(("prefill_rate", "decode_rate"), self.measured, strict=True)) if self.measured else {}
-        )
+        prefill, decode = self.measured or (None, None)
+        rates = {"prefill_rate": prefill, "decode_rate": decode}
         return Instance.model_validate({
             "name": "bench",
             "model": "qwen3-8b",
-            "cards": {name: {"catalog": entry, "efficiency": self.efficiency} for name, entry in cards.items()},
+            "cards": {card: {"catalog": it, "efficiency": self.efficiency} for card, it in cards.items()},
             "servers": [
                 {"name": "left", "card": "a100", "cards": self.a100},
                 {"name": "right", "card": "h20", "cards": self.h20},
             ],
             "links": [
-                {"name": "left-right", "between": ["left", "right"], "bandwidth": self.link, "startup": START},
+                {"name": CHANNEL, "between": ["left", "right"], "bandwidth": self.link, "startup": START},
             ],
-            "handover": {"one-channel": "left-right"},
-            "workload": {"rate": ARRIVAL, "classes": [load]},
+            "handover": {"one-channel": CHANNEL},
+            "workload": {
+                "rate": ARRIVAL,
+                "classes": [{
+                    "name": "chat",
+                    "input_tokens": 8192,
+                    "output_tokens": outputs,
+                    "cached_tokens": self.cached_tokens,
+                }],
+            },
             "engine": {
                 "decode_batch": 32,
                 "handover_bytes_per_token": self.handover_bytes_per_token,
                 "extra_decode_flops": self.extra_decode_flops,
             },
-            "engines": {name: rates for name in cards} if rates else {},
+            "engines": dict.fromkeys(cards, rates) if self.measured else {},
             "goals": {"startup": LAUNCH, "deadline": DEADLINE},
             "offers": [{"name": "pair", "cards": {"a100": 1, "h20": 1}, "at_most": 100}],
         })  # fmt: skip
@@ -158,6 +156,11 @@ class Bench:
         found = self.best().counts
         return found.get("prefill@left/a100", 0), found.get("prefill@right/h20", 0)
 
+    @property
+    def best_cells(self) -> list[Cell]:
+        """Every role assignment that reaches the proven optimum."""
+        return [cell for cell, rate in self.cells.items() if rate >= self.rate()]
+
     @cached_property
     def lp_bound(self) -> Fraction:
         """The proven bound of the relaxation in which counts need not be whole."""
@@ -171,30 +174,31 @@ class Bench:
     def cells(self) -> dict[Cell, Fraction]:
         return {(a, h): self.cell(a, h) for a, h in product(range(self.a100 + 1), range(self.h20 + 1))}
 
-    @cached_property
-    def _ample(self) -> tuple[Solver, Solver]:
-        """AMPLE more cards on both sides; without a limit on the link, and with the link as it is."""
+    def _ample(self, **case: Any) -> Solver:
+        """AMPLE more cards on both sides."""
         more = {"left": AMPLE, "right": AMPLE}
-        free = Case(forms=(SPLIT,), more_cards=more, bandwidth={"left-right": None})
-        return Solver(build(self.instance, free)), Solver(
-            build(self.instance, Case(forms=(SPLIT,), more_cards=more))
-        )
+        return Solver(build(self.instance, Case(forms=(SPLIT,), more_cards=more, **case)))
+
+    @cached_property
+    def _free(self) -> Solver:
+        """And no limit on the link."""
+        return self._ample(bandwidth={CHANNEL: None})
 
     def prefill_pool(self, a100_p: int, h20_p: int) -> Fraction:
         """What these prefill cards supply when nothing else limits them."""
-        return self._ample[0].at(_counts(a100_p, h20_p, AMPLE, AMPLE)).rate
+        return self._free.at(_counts(a100_p, h20_p, AMPLE, AMPLE)).rate
 
     def decode_pool(self, a100_p: int, h20_p: int) -> Fraction:
         """What the cards left for decode supply when nothing else limits them."""
-        return self._ample[0].at(_counts(AMPLE, AMPLE, self.a100 - a100_p, self.h20 - h20_p)).rate
+        return self._free.at(_counts(AMPLE, AMPLE, self.a100 - a100_p, self.h20 - h20_p)).rate
 
     @cached_property
     def link_rate(self) -> Fraction:
         """Hand-overs per second of the link when there are cards enough."""
-        return self._ample[1].at(_counts(AMPLE, 0, 0, AMPLE)).rate
+        return self._ample().at(_counts(AMPLE, 0, 0, AMPLE)).rate
 
     def fewest(self, unit: str, enough: Callable[[Fraction], bool]) -> int:
-        """The fewest cards (unit `card`) or bundles (an offer's name), bought from nothing, that are enough."""
+        """The fewest cards (`card`) or bundles (an offer's name) that are enough, bought from nothing."""
         for n in count(1):
             case = Case(forms=(SPLIT,), floor="empty", unit=unit, at_most=n if unit != "card" else None)
             network = build(self.instance, case)
@@ -258,7 +262,7 @@ class Entry:
     """How one claim is computed, and the product's functions that do it."""
 
     compute: Callable[[], Value | dict[str, Value]]
-    by: tuple[str, ...] = field(default=())
+    by: tuple[str, ...]
 
 
 REGISTRY: dict[str, Entry] = {}
@@ -341,27 +345,26 @@ def mla_state() -> Fraction:
     return bench(**MLA).engine("a100").handover_bytes(bench().request)
 
 
-HANDOVER = CardEngine.handover_bytes
-TRANSFER = drain.transfer_seconds
+HANDOVER, TRANSFER = CardEngine.handover_bytes, drain.transfer_seconds
+EXPANDED = LLM.expanded_kv_bytes_per_token
+
+
+def handover_s(state: Fraction, link: Fraction) -> Fraction:
+    return drain.transfer_seconds(state, link, START)
+
 
 simple("kv-gqa-per-token", lambda: QWEN.kv_bytes_per_token / KIB, LLM.kv_bytes_per_token)
 simple("kv-gqa-8192", lambda: gqa_state() / GIB, HANDOVER)
-simple("link-gqa-25", lambda: drain.transfer_seconds(gqa_state(), LINK, START) / MS, TRANSFER, HANDOVER)
-simple("link-gqa-50", lambda: drain.transfer_seconds(gqa_state(), FAST_LINK, START) / MS, TRANSFER, HANDOVER)
+simple("link-gqa-25", lambda: handover_s(gqa_state(), LINK) / MS, TRANSFER, HANDOVER)
+simple("link-gqa-50", lambda: handover_s(gqa_state(), FAST_LINK) / MS, TRANSFER, HANDOVER)
 simple("mla-per-token", lambda: DEEPSEEK.kv_bytes_per_token / KIB, LLM.kv_bytes_per_token)
 simple("mla-8192", lambda: mla_state() / MIB, HANDOVER)
-simple("mla-handoff-25", lambda: drain.transfer_seconds(mla_state(), LINK, START) / MS, TRANSFER, HANDOVER)
-simple(
-    "mla-handoff-50", lambda: drain.transfer_seconds(mla_state(), FAST_LINK, START) / MS, TRANSFER, HANDOVER
-)
-simple(
-    "mla-expanded-per-token",
-    lambda: DEEPSEEK.expanded_kv_bytes_per_token / MIB,
-    LLM.expanded_kv_bytes_per_token,
-)
+simple("mla-handoff-25", lambda: handover_s(mla_state(), LINK) / MS, TRANSFER, HANDOVER)
+simple("mla-handoff-50", lambda: handover_s(mla_state(), FAST_LINK) / MS, TRANSFER, HANDOVER)
+simple("mla-expanded-per-token", lambda: DEEPSEEK.expanded_kv_bytes_per_token / MIB, EXPANDED)
 
 
-@claim("mla-expanded-ratio", LLM.expanded_kv_bytes_per_token, LLM.kv_bytes_per_token)
+@claim("mla-expanded-ratio", EXPANDED, LLM.kv_bytes_per_token)
 def _() -> Fraction:
     return Fraction(DEEPSEEK.expanded_kv_bytes_per_token, DEEPSEEK.kv_bytes_per_token)
 
@@ -373,7 +376,7 @@ def _() -> Fraction:
 
 @claim("link-startup-share", TRANSFER)
 def _() -> Fraction:
-    return START / drain.transfer_seconds(gqa_state(), LINK, START)
+    return START / handover_s(gqa_state(), LINK)
 
 
 @claim("link-double-buffer-residency", CardEngine.memory)
@@ -437,9 +440,8 @@ simple("pd-prefill-flops", lambda: prompt().flops / TFLOP, roofline.prefill_work
 def _() -> dict[str, Value]:
     work, head = prompt(), 2 * QWEN.head_parameters
     attention = work.other_flops - head
-    return {
-        "linear_TFLOP": work.block_flops / TFLOP, "attention_TFLOP": attention / TFLOP, "head_TFLOP": head / TFLOP
-    }  # fmt: skip
+    parts = {"linear": work.block_flops, "attention": attention, "head": head}
+    return {f"{name}_TFLOP": flops / TFLOP for name, flops in parts.items()}
 
 
 @claim("pd-parameter-count", LLM.parameters)
@@ -449,27 +451,25 @@ def _() -> dict[str, Value]:
 
 
 simple("pd-prefill-weight-read", lambda: prompt().moved_bytes / GB, roofline.prefill_work)
-simple(
-    "pd-prefill-compute-bound",
-    lambda: {prompt_stage(c).bound for c in ("a100", "h20")} == {"arithmetic"},
-    roofline.prefill,
-    Stage.bound,
-)
 simple("pd-decode-weight-bytes", lambda: QWEN.streamed_bytes(32) / GB, LLM.streamed_bytes)
-simple(
-    "pd-decode-kv-bytes",
-    lambda: (step().moved_bytes - QWEN.streamed_bytes(32)) / GB,
-    roofline.step_work,
-    LLM.streamed_bytes,
-)
 simple("pd-decode-step-bytes", lambda: step().moved_bytes / GB, roofline.step_work)
 simple("pd-decode-flops", lambda: step().flops / TFLOP, roofline.step_work, Work.flops)
-simple(
-    "pd-decode-bandwidth-bound",
-    lambda: {step_stage(c).bound for c in ("a100", "h20")} == {"bandwidth"},
-    roofline.decode_step,
-    Stage.bound,
-)
+
+
+@claim("pd-decode-kv-bytes", roofline.step_work, LLM.streamed_bytes)
+def _() -> Fraction:
+    return (step().moved_bytes - QWEN.streamed_bytes(32)) / GB
+
+
+@claim("pd-prefill-compute-bound", roofline.prefill, Stage.bound)
+def _() -> bool:
+    return {prompt_stage(card).bound for card in ("a100", "h20")} == {"arithmetic"}
+
+
+@claim("pd-decode-bandwidth-bound", roofline.decode_step, Stage.bound)
+def _() -> bool:
+    return {step_stage(card).bound for card in ("a100", "h20")} == {"bandwidth"}
+
 
 # ------------------------------------------------------------------------------ GPU-seconds, eight A100
 
@@ -520,9 +520,7 @@ simple("pd-a100-step-compute-ms", lambda: step_stage("a100").arithmetic / MS, ro
 simple("pd-a100-idle-prefill-tokens", lambda: idle_tokens("a100"), roofline.idle_prefill_tokens)
 simple("pd-h20-idle-prefill-tokens", lambda: idle_tokens("h20"), roofline.idle_prefill_tokens)
 simple("pd-chunks-per-prefill", lambda: ceil(8192 / idle_tokens("a100")), roofline.idle_prefill_tokens)
-simple(
-    "pd-chunk-handoff-drawn-ms", lambda: drain.transfer_seconds(gqa_state(), LINK, Fraction(0)) / MS, TRANSFER
-)
+simple("pd-chunk-handoff-drawn-ms", lambda: (handover_s(gqa_state(), LINK) - START) / MS, TRANSFER)
 simple("mix-chunked-rate", lambda: bench().rate("chunked"), BEST)
 simple("mix-chunked-below-split", lambda: bench().rate("chunked") < bench().rate(), BEST)
 simple("mix-chunked-homog", lambda: eight_a100().rate("chunked"), BEST)
@@ -534,18 +532,16 @@ def _() -> Fraction:
     rate = Fraction(0)
     for card in bench().instance.cards.values():
         stage = roofline.ideal_chunks(card, QWEN, bench().request, 32)
-        rate += 4 / Stage(stage.arithmetic, stage.traffic - QWEN.streamed_bytes(32) / card.streaming).seconds
+        rate += 4 / replace(stage, traffic=stage.traffic - QWEN.streamed_bytes(32) / card.streaming).seconds
     return rate
 
 
 # ----------------------------------------------------------------------- heterogeneous split and its link
 
 
-def moved(a100_p: int, h20_p: int) -> dict[str, Value]:
-    it = bench()
-    return {
-        "mu_p": it.prefill_pool(a100_p, h20_p), "mu_d": it.decode_pool(a100_p, h20_p), "mu": it.cell(a100_p, h20_p)
-    }  # fmt: skip
+def pools(it: Bench, cell: Cell) -> dict[str, Value]:
+    """What both pools of a cell supply, each alone."""
+    return {"mu_p": it.prefill_pool(*cell), "mu_d": it.decode_pool(*cell)}
 
 
 simple("mix-4p4d-mu-p", lambda: bench().prefill_pool(4, 0), AT)
@@ -557,35 +553,35 @@ simple("mix-split-gain", lambda: bench().rate() / bench().rate("colocated"), BES
 simple("mix-lp-bound", lambda: bench().lp_bound, Solver.prove)
 simple("mix-swapped-mu-p", lambda: bench().prefill_pool(0, 4), AT)
 simple("mix-swapped-bound", lambda: bench().cell(0, 4), AT)
-simple("mix-move-a100-to-d", lambda: moved(3, 0), AT)
+simple("mix-move-a100-to-d", lambda: {**pools(bench(), (3, 0)), "mu": bench().cell(3, 0)}, AT)
 simple("mix-move-h20-to-p", lambda: bench().cell(4, 1), AT)
-simple("mix-move-h20-to-p-pools", lambda: {k: v for k, v in moved(4, 1).items() if k != "mu"}, AT)
+simple("mix-move-h20-to-p-pools", lambda: pools(bench(), (4, 1)), AT)
 
 
 @claim("mix-4p4d-is-optimal", BEST, AT)
 def _() -> bool:
     """The proven optimum is that cell, and no other cell reaches it."""
-    ties = [cell for cell, rate in bench().cells.items() if rate >= bench().rate()]
-    return bench().best_cell == (4, 0) and ties == [(4, 0)]
+    return bench().best_cell == (4, 0) and bench().best_cells == [(4, 0)]
 
 
 @claim("mix-chunked-other-loads", BEST)
 def _() -> dict[str, Value]:
     loads: dict[str, dict[str, Any]] = {
-        "prefix_hit": {"cached_tokens": 6144}, "g129": {"outputs": 129}, "g4097": {"outputs": 4097},
+        "prefix_hit": {"cached_tokens": 6144},
+        "g129": {"outputs": 129},
+        "g4097": {"outputs": 4097},
         "half_half": {"outputs": MIXED},
-    }  # fmt: skip
-    rates: dict[str, Value] = {}
-    for name, changes in loads.items():
-        rates |= {
-            f"{name}_chunked": bench(**changes).rate("chunked"),
-            f"{name}_split": bench(**changes).rate(),
-        }
-    return rates
+    }
+    forms = {"chunked": "chunked", "split": SPLIT}
+    return {
+        f"{load}_{name}": bench(**changes).rate(form)
+        for load, changes in loads.items()
+        for name, form in forms.items()
+    }
 
 
-simple("link-min-gqa", lambda: used(bench().best().routes)["left-right"] / GB, BEST, used)
-simple("link-min-mla", lambda: used(bench(**MLA).best().routes)["left-right"] / GB, BEST, used)
+simple("link-min-gqa", lambda: used(bench().best().routes)[CHANNEL] / GB, BEST, used)
+simple("link-min-mla", lambda: used(bench(**MLA).best().routes)[CHANNEL] / GB, BEST, used)
 
 
 @claim("link-flatten-rule", AT, BEST)
@@ -602,16 +598,15 @@ def _() -> Fraction:
 H20_LIMIT = 4  # cards
 
 simple("mla-extra-flops", lambda: DEEPSEEK.query_absorption_flops / GFLOP, LLM.query_absorption_flops)
-simple(
-    "mla-extra-request-ms",
-    lambda: (decode_s("h20", **MLA_WORK) - decode_s("h20")) / MS,
-    DECODE_S,
-    LLM.query_absorption_flops,
-)
 simple("mla-d-h20-s", lambda: decode_s("h20", **MLA_WORK), DECODE_S, LLM.query_absorption_flops)
 simple("mla-d-pool", lambda: bench(**MLA_WORK).decode_pool(4, 0), AT)
 simple("mla-d-pool-sufficient", lambda: sustained(bench(**MLA_WORK).rate()), BEST, drain.sustains)
 simple("mla-link-rate-25", lambda: bench(**MLA).link_rate, AT)
+
+
+@claim("mla-extra-request-ms", DECODE_S, LLM.query_absorption_flops)
+def _() -> Fraction:
+    return (decode_s("h20", **MLA_WORK) - decode_s("h20")) / MS
 
 
 @claim("mla-extra-h20-us", Work.on, LLM.query_absorption_flops)
@@ -630,17 +625,10 @@ def _() -> Fraction:
     return extra / US
 
 
-@claim(
-    "mla-latent-attention-intensity",
-    LLM.decode_pair_flops,
-    LLM.kv_bytes_per_token,
-    Card.arithmetic,
-    Card.streaming,
-)
+@claim("mla-latent-attention-intensity", LLM.decode_pair_flops, LLM.kv_bytes_per_token, Card.arithmetic)
 def _() -> dict[str, Value]:
-    ridge = {
-        f"{name}_ridge": card.arithmetic / card.streaming for name, card in bench().instance.cards.items()
-    }
+    cards = bench().instance.cards
+    ridge = {f"{name}_ridge": card.arithmetic / card.streaming for name, card in cards.items()}
     return {"flop_per_byte": Fraction(DEEPSEEK.decode_pair_flops, DEEPSEEK.kv_bytes_per_token), **ridge}
 
 
@@ -649,6 +637,10 @@ def _() -> dict[str, Value]:
 
 def hit() -> Bench:
     return bench(cached_tokens=6144)
+
+
+def hit_prompt() -> Work:
+    return roofline.prefill_work(QWEN, hit().request.new_tokens, hit().request.cached_tokens)
 
 
 def short() -> Bench:
@@ -670,11 +662,7 @@ def _() -> dict[str, Value]:
 
 
 simple("mix-hit-handoff-gib", lambda: hit().engine("a100").handover_bytes(hit().request) / GIB, HANDOVER)
-simple(
-    "mix-hit-prefill-flops",
-    lambda: roofline.prefill_work(QWEN, 2048, 6144).flops / TFLOP,
-    roofline.prefill_work,
-)
+simple("mix-hit-prefill-flops", lambda: hit_prompt().flops / TFLOP, roofline.prefill_work, Work.flops)
 simple("mix-hit-best-cell", lambda: best_cell(hit()), BEST)
 simple("mix-129-colocated", lambda: short().rate("colocated"), BEST)
 simple("mix-129-gain", lambda: 100 * (short().rate() / short().rate("colocated") - 1), BEST)
@@ -722,37 +710,25 @@ simple("drain-4p4d", lambda: instant(bench().cell(4, 0)), AT, drain.cleared_at)
 
 @claim("cost-plan-rates", BEST)
 def _() -> dict[str, Value]:
-    return {
-        "replicas": bench().rate("colocated"), "chunked": bench().rate("chunked"), "pd_direct": bench().rate()
-    }  # fmt: skip
+    forms = {"replicas": "colocated", "chunked": "chunked", "pd_direct": SPLIT}
+    return {name: bench().rate(form) for name, form in forms.items()}
 
 
 @claim("cost-drain-plans", BEST, drain.cleared_at)
 def _() -> dict[str, Value]:
-    rates = {
-        "chunked": bench().rate("chunked"),
-        "pd_direct": bench().rate(),
-        "pd_mla": bench(**MLA_WORK).rate(),
-    }
-    return {name: instant(rate) for name, rate in rates.items()}
+    rates = {"chunked": bench().rate("chunked"), "pd_direct": bench().rate()}
+    return {name: instant(rate) for name, rate in (rates | {"pd_mla": bench(**MLA_WORK).rate()}).items()}
 
 
 simple("cost-mem-kv-gib", lambda: bench().memory("h20", "decode").requests / GIB, CardEngine.memory)
 simple("cost-mem-weights-gib", lambda: QWEN.weight_bytes / GIB, LLM.weight_bytes)
-simple(
-    "cost-mem-total-gib", lambda: bench().memory("h20", "decode").need / GIB, CardEngine.memory, Memory.need
-)
+simple("cost-mem-total-gib", lambda: bench().memory("h20", "decode").need / GIB, Memory.need)
 simple("cost-mem-h20-gib", lambda: bench().memory("h20", "decode").have / GIB, CardEngine.memory)
-simple("cost-mem-fits", lambda: bench().memory("h20", "decode").short <= 0, CardEngine.memory, Memory.short)
-simple(
-    "cost-mem-p-side-gib",
-    lambda: bench().memory("a100", "prefill").need / GIB,
-    CardEngine.memory,
-    Memory.need,
-)
+simple("cost-mem-fits", lambda: bench().memory("h20", "decode").short <= 0, Memory.short)
+simple("cost-mem-p-side-gib", lambda: bench().memory("a100", "prefill").need / GIB, Memory.need)
 
 
-@claim("cost-mem-4097-gib", CardEngine.memory, Memory.need)
+@claim("cost-mem-4097-gib", Memory.need)
 def _() -> dict[str, Value]:
     a100, h20 = (long().memory(card, "decode") for card in ("a100", "h20"))
     return {"d_card_GiB": h20.need / GIB, "a100_GiB": a100.have / GIB, "h20_GiB": h20.have / GIB}
@@ -806,18 +782,14 @@ def _() -> dict[str, Value]:
 
 @claim("mix-4097-fewest-any", BEST, build, drain.sustains, drain.required_rate)
 def _() -> dict[str, Value]:
-    return {
-        "sustain_cards": long().fewest("card", sustained),
-        "deadline_cards": long().fewest("card", in_time),
-    }
+    goals = {"sustain_cards": sustained, "deadline_cards": in_time}
+    return {name: long().fewest("card", enough) for name, enough in goals.items()}
 
 
 @claim("mix-4097-fewest-equal-mix", BEST, build, drain.sustains, drain.required_rate)
 def _() -> dict[str, Value]:
-    return {
-        "sustain_cards": 2 * long().fewest("pair", sustained),
-        "deadline_cards": 2 * long().fewest("pair", in_time),
-    }
+    goals = {"sustain_cards": sustained, "deadline_cards": in_time}
+    return {name: 2 * long().fewest("pair", enough) for name, enough in goals.items()}
 
 
 def instances(decode_rate: str, decode: int = 4) -> Bench:
@@ -877,9 +849,7 @@ def slow() -> Bench:
 
 simple("exercise-9-2-slow-link-gbps", lambda: slow().link / slow().link_rate / GB, AT, HANDOVER)
 simple("exercise-9-2-slow-link-bound", lambda: slow().rate(), BEST)
-simple(
-    "exercise-9-2-slow-link-ties", lambda: sum(r == slow().rate() for r in slow().cells.values()), BEST, AT
-)
+simple("exercise-9-2-slow-link-ties", lambda: len(slow().best_cells), BEST, AT)
 simple("exercise-9-2-slow-link-vs-colocated", lambda: slow().rate("colocated") > slow().rate(), BEST)
 
 
@@ -891,13 +861,8 @@ def _() -> Fraction:
     return 10 + drain.backlog(rate - rate, DURATION.read("1 h"))
 
 
-simple("exercise-9-2-hit-recheck", lambda: pools_of_best(hit()), BEST, AT)
-simple("exercise-9-2-129-recheck", lambda: pools_of_best(short()), BEST, AT)
-
-
-def pools_of_best(it: Bench) -> dict[str, Value]:
-    """The best rate and what both pools of its cell supply."""
-    return {"mu": it.rate(), "mu_p": it.prefill_pool(*it.best_cell), "mu_d": it.decode_pool(*it.best_cell)}
+simple("exercise-9-2-hit-recheck", lambda: {"mu": hit().rate(), **pools(hit(), (2, 0))}, BEST, AT)
+simple("exercise-9-2-129-recheck", lambda: {"mu": short().rate(), **pools(short(), (4, 3))}, BEST, AT)
 
 
 def forty() -> Bench:
@@ -906,7 +871,8 @@ def forty() -> Bench:
 
 @claim("exercise-9-2-eff40", BEST, AT)
 def _() -> dict[str, Value]:
-    return {**pools_of_best(forty()), "colocated": forty().rate("colocated")}
+    it = forty()
+    return {**pools(it, (4, 0)), "mu": it.cell(4, 0), "colocated": it.rate("colocated")}
 
 
 simple("exercise-9-2-eff40-holds", lambda: sustained(forty().rate()), BEST, drain.sustains)
@@ -930,13 +896,16 @@ def half() -> Bench:
 @claim("exercise-9-10-d-seconds", DECODE_S)
 def _() -> dict[str, Value]:
     loads: dict[str, Any] = {"1025": 1025, "4097": 4097, "mean": MIXED}
-    return {
-        f"{card}_{name}": decode_s(card, outputs=g) for name, g in loads.items() for card in ("a100", "h20")
-    }
+    cards = ("a100", "h20")
+    return {f"{card}_{name}": decode_s(card, outputs=g) for name, g in loads.items() for card in cards}
 
 
-simple("exercise-9-10-best", lambda: {**best_cell(half()), **pools_of_best(half())}, BEST, AT)
-simple("exercise-9-10-unique", lambda: sum(r >= half().rate() for r in half().cells.values()), BEST, AT)
+@claim("exercise-9-10-best", BEST, AT)
+def _() -> dict[str, Value]:
+    return {**best_cell(half()), **pools(half(), half().best_cell), "mu": half().rate()}
+
+
+simple("exercise-9-10-unique", lambda: len(half().best_cells), BEST, AT)
 
 
 @claim("exercise-9-10-groups", BEST, drain.sustains, drain.required_rate)
@@ -955,15 +924,15 @@ def _() -> dict[str, Value]:
     return {"mu": it.rate(), **best_cell(it)}
 
 
-@claim("exercise-9-11-mla", HANDOVER, TRANSFER, AT, BEST, used)
+@claim("exercise-9-11-mla", HANDOVER, TRANSFER, AT, used)
 def _() -> dict[str, Value]:
     return {
         "MiB": mla_state() / MIB,
-        "ms_25": drain.transfer_seconds(mla_state(), LINK, START) / MS,
-        "ms_50": drain.transfer_seconds(mla_state(), FAST_LINK, START) / MS,
+        "ms_25": handover_s(mla_state(), LINK) / MS,
+        "ms_50": handover_s(mla_state(), FAST_LINK) / MS,
         "link_rate_25": bench(**MLA).link_rate,
         "link_rate_50": bench(link=FAST_LINK, **MLA).link_rate,
-        "min_GBps": used(bench(**MLA).best().routes)["left-right"] / GB,
+        "min_GBps": used(bench(**MLA).best().routes)[CHANNEL] / GB,
     }
 
 
@@ -997,46 +966,39 @@ def _shown(thing: Any) -> str:
     return f"{float(thing):.7g}"
 
 
+INTRODUCTION = """\
+# The chapter's claims, computed by this program
+
+{total} computed claims of the chapter that this program follows. Each is computed by the program's own functions
+(`tests/chapter_functions.py`) and compared within half of the last printed place (`tests/test_chapter.py`).
+*Expected* is the figure that the chapter prints or, in italics, one that follows from it. Where several functions
+are named, a rate or time of the first goes into the next. `Solver.highest_rate` is a proven optimum, `Solver.at`
+the rate of given counts. Written by `python tests/chapter_functions.py`; do not edit.
+"""
+PLAIN = ("boolean", "mixed", "counts")  # units that say nothing beside the value
+
+
+def _row(it: dict[str, Any]) -> str:
+    expected = _shown(it["expected"]) + ("" if it["unit"] in PLAIN else f" {it['unit']}")
+    if it["precision"] is None:
+        expected = f"*{expected}*"
+    by = ", ".join(f"`{name.split('.', 2)[-1]}`" for name in REGISTRY[it["id"]].by)
+    return f"| {it['id']} | {it['says']} | {by} | {expected} | {_shown(value(it['id']))} |"
+
+
 def render() -> str:
     """reports/chapter.md."""
     chapter = read_chapter()
-    total = sum(len(claims) for claims in chapter["sections"].values())
-    out = [
-        "# The chapter's claims, computed by this program",
-        "",
-        f"{total} computed claims of the chapter that this program follows, each computed by the program's own",
-        "functions (`tests/chapter_functions.py`) and compared in `tests/test_chapter.py` within half of the last",
-        "printed place. *Expected* is the chapter's figure, or, in italics, one derived from it that the chapter does",
-        "not print. Generated by `python tests/chapter_functions.py`; do not edit.",
-    ]
+    everything = [it for claims in chapter["sections"].values() for it in claims]
+    lines = [INTRODUCTION.format(total=len(everything))]
     for section, claims in chapter["sections"].items():
-        out += [
-            "",
-            f"## {section}",
-            "",
-            "| claim | what it says | computed by | expected | value |",
-            "|---|---|---|---|---|",
-        ]
-        for it in claims:
-            expected = _shown(it["expected"]) + (
-                "" if it["unit"] in ("boolean", "mixed", "counts") else f" {it['unit']}"
-            )
-            if it["precision"] is None:
-                expected = f"*{expected}*"
-            by = ", ".join(
-                f"`{name.removeprefix('models.').removeprefix('solver.')}`" for name in REGISTRY[it["id"]].by
-            )
-            out.append(f"| {it['id']} | {it['says']} | {by} | {expected} | {_shown(value(it['id']))} |")
-    out += ["", "## Left out", "", "| claim | why |", "|---|---|"]
-    out += [f"| {name} | {why} |" for name, why in chapter["left_out"].items()]
-    parts = [
-        (it["id"], part, why)
-        for claims in chapter["sections"].values()
-        for it in claims
-        for part, why in it.get("without", {}).items()
-    ]
-    out += [f"| {name}, part {part} | {why} |" for name, part, why in parts]
-    return "\n".join(out) + "\n"
+        lines += [f"## {section}", "", "| claim | what it says | computed by | expected | value |"]
+        lines += ["|---|---|---|---|---|", *map(_row, claims), ""]
+    lines += ["## Left out", "", "| claim | why |", "|---|---|"]
+    lines += [f"| {name} | {why} |" for name, why in chapter["left_out"].items()]
+    parts = [(it["id"], *part) for it in everything for part in it.get("without", {}).items()]
+    lines += [f"| {name}, only `{part}` | {why} |" for name, part, why in parts]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:

@@ -1,0 +1,213 @@
+"""A plan as a person likes to read it on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from ..models.forms import FORMS
+from ..models.plan import Plan
+from .sweep import Row
+
+_MONEY = {"max-rate": "requests/s", "min-cards": "cards", "min-cost": ""}
+
+
+def show_plan(plan: Plan, console: Console) -> None:
+    """Print a plan: the answer, the pools, the goals, the alternatives, the worth, the proof."""
+    say = _Say(console)
+    say(_headline(plan), style="bold")
+    about = plan.instance.resolved.get("about")
+    if about:
+        say(str(about), style="dim")
+    if plan.status == "infeasible":
+        say(_infeasible(plan))
+    if plan.pools:
+        _pools(plan, console)
+    _links(plan, say)
+    for idle in plan.idle:
+        say(f"Idle: {idle.cards} {idle.card} at {idle.server}.")
+    if plan.bottlenecks:
+        say(f"Binds: {', '.join(plan.bottlenecks)}.{_network(plan)}")
+    _drain(plan, say)
+    _shortfall(plan, say)
+    if plan.alternatives:
+        _alternatives(plan, console)
+    if plan.worth:
+        _worth(plan, console)
+    for refusal in plan.refusals[:8]:
+        say(f"Left out: {refusal.what}: {refusal.reason}.")
+    if len(plan.refusals) > 8:
+        say(f"Left out: {len(plan.refusals) - 8} more; --json lists all.")
+    for line in plan.assumptions:
+        if "guess" in line or "bound" in line or "trace" in line or "kept within" in line:
+            say(f"Note: {line}.")
+    _ties(plan, say)
+    say(_proof(plan))
+
+
+class _Say:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def __call__(self, text: str, style: str | None = None) -> None:
+        self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=False)
+
+
+def _headline(plan: Plan) -> str:
+    name = plan.instance.name
+    if plan.status == "infeasible":
+        return f"{name}: no plan reaches what is asked"
+    proven = "proven best" if plan.status == "optimal" else f"stopped early, at most {plan.certificate.proven_gap:.3%} from the best"
+    times = f"{plan.copies} copies of " if plan.copies > 1 else ""
+    money = f", cost {plan.cost}" if plan.cost is not None else ""
+    what = f"{times}{plan.summary or 'nothing'}, {plan.rate:.6f} requests/s on {plan.cards} cards{money} ({proven})"
+    bought = ", ".join(f"{n} {k}" for k, n in plan.bought.items())
+    return f"{name}: {what}" + (f"; buys {bought}" if bought else "")
+
+
+def _infeasible(plan: Plan) -> str:
+    if not plan.rate and plan.refusals:
+        return "No form is left that can serve the load:"
+    return f"Needed: {_rate(plan.required_rate)} {plan.asked.why or ''}; the best plan of the declared cards reaches {_rate(plan.rate)}."
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}/s"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", title_justify="left")
+    for column in columns:
+        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
+    return table
+
+
+def _pools(plan: Plan, console: Console) -> None:
+    table = _table("server", "card", "role", ">cards", ">batch", ">serves/s", ">could/s", ">load")
+    for p in plan.pools:
+        table.add_row(
+            p.server, p.card, p.role, str(p.cards), "-" if p.batch is None else str(p.batch),
+            f"{p.rate:.6f}", f"{p.capacity:.6f}", f"{p.utilization:.1%}",
+        )  # fmt: skip
+    console.print(table)
+
+
+def _links(plan: Plan, say: _Say) -> None:
+    for link in plan.links:
+        if link.bytes_per_s:
+            load = f"{link.bytes_per_s / 1e9:.2f} of {link.capacity_bytes_per_s / 1e9:g} GB/s ({link.utilization:.1%})"
+            say(f"Link {link.name}, {link.source} to {link.target}: {load}.")
+
+
+def _network(plan: Plan) -> str:
+    if plan.network is None:
+        return ""
+    if plan.network.binds:
+        return f" The network limits: with unlimited links {_rate(plan.network.rate_with_unlimited_links)}."
+    return " The network does not: unlimited links would change nothing."
+
+
+def _drain(plan: Plan, say: _Say) -> None:
+    drain = plan.drain
+    if drain is None:
+        return
+    waiting = f"{drain.backlog_requests:g} requests wait when the launch ends at {drain.startup_s:g} s"
+    if drain.cleared_at_s is None:
+        say(f"Backlog: {waiting}; it never drains, since {_rate(plan.rate)} is not more than arrives.")
+        return
+    limit = ""
+    if drain.deadline_s is not None:
+        limit = f", {'within' if drain.meets_deadline else 'after'} the deadline of {drain.deadline_s:g} s"
+    say(f"Backlog: {waiting}; gone at {drain.cleared_at_s:.3f} s{limit}.")
+
+
+def _shortfall(plan: Plan, say: _Say) -> None:
+    if plan.best_rate is None:
+        return
+    if plan.status != "infeasible":
+        say(f"Goal missed: needs {_rate(plan.required_rate)} {plan.asked.why or ''}, reaches {_rate(plan.rate)}.")
+    near = plan.nearest
+    if near is not None:
+        parts = []
+        if near.deadline_s is not None:
+            parts.append(f"a deadline of {near.deadline_s:.2f} s")
+        if near.startup_s is not None:
+            parts.append(f"a launch of {near.startup_s:.3f} s")
+        if near.arrival_rate is not None:
+            parts.append(f"{'less than ' if plan.asked.strictly else ''}{near.arrival_rate:.3f} arrivals/s")
+        if parts:
+            say(f"Nearest that can be met: {', or '.join(parts)}.")
+    for remedy in plan.remedies:
+        if remedy.buy:
+            what = " + ".join(f"{n} {k}" for k, n in remedy.buy.items())
+            say(f"Would do alone: {what} more ({_rate(remedy.rate)}){'' if remedy.proven else '; fewer may do'}.")
+        elif remedy.link:
+            say(f"Link {remedy.link}: {remedy.note} ({_rate(remedy.rate)}).")
+        else:
+            say(f"Would not do: {remedy.note}.")
+
+
+def _alternatives(plan: Plan, console: Console) -> None:
+    arrival = plan.instance.resolved["workload"].get("rate")
+    table = _table("side by side", ">rate/s", ">cards", f">GB/s at {arrival or 'full rate'}", ">backlog gone", "verdict")
+    for a in plan.alternatives:
+        gone = "-" if a.cleared_at_s is None else f"{a.cleared_at_s:.1f} s"
+        title = " + ".join(FORMS[f].title for f in a.form.split("+"))
+        row = (f"{a.rate:.6f}", str(a.cards), f"{a.link_bytes_per_s / 1e9:.2f}", gone, a.verdict)
+        table.add_row(title, *row)
+    console.print(table)
+
+
+def _worth(plan: Plan, console: Console) -> None:
+    table = _table("worth of", ">by", ">+1", ">+2", ">-1")
+    for w in plan.worth:
+        without = "-" if w.rate_loss_without is None else f"{-w.rate_loss_without:+.4f}"
+        table.add_row(w.resource, w.by, f"{w.rate_gain:+.4f}", f"{w.rate_gain_2:+.4f}", without)
+    console.print(table)
+
+
+def _ties(plan: Plan, say: _Say) -> None:
+    if plan.ties is None:
+        return
+    for other in plan.ties.others[:4]:
+        say(f"As good: {', '.join(f'{n} {k}' for k, n in other.items())}.")
+    if len(plan.ties.others) > 4:
+        say(f"As good: {len(plan.ties.others) - 4} more; --json lists them.")
+    if plan.ties.unique is None:
+        say("Other optima: not searched to the end.")
+
+
+def _proof(plan: Plan) -> str:
+    c = plan.certificate
+    checked = "checked in exact arithmetic" if c.verified else "NOT VERIFIED: please report this plan"
+    boxes = f"{c.boxes} box{'' if c.boxes == 1 else 'es'}"
+    unique = " and no other counts do as well" if plan.ties is not None and plan.ties.unique else ""
+    if plan.asked.objective == "max-rate" or plan.asked.unit == "copies" or plan.status == "infeasible":
+        per = " per copy" if plan.copies > 1 else ""
+        bound = c.bound_exact if len(c.bound_exact) <= 24 else f"{float_of(c.bound_exact):.12g}"
+        return f"Proof: no plan exceeds {bound} requests/s{per}{unique} ({boxes}; {checked})."
+    what = {"min-cards": "cards", "min-cost": "money"}[plan.asked.objective]
+    return f"Proof: with less {what} than {float_of(c.bound_exact):g} no plan does{unique} ({boxes}; {checked})."
+
+
+def float_of(exact: str) -> float:
+    from .claims import read_exact
+
+    return float(read_exact(exact))
+
+
+def show_rows(rows: Iterable[Row], fields: Sequence[str], console: Console) -> None:
+    """Print a sweep: the fields that vary, then what each variant gives."""
+    table = _table(*fields, ">rate/s", "counts", "status", ">proven gap")
+    for row in rows:
+        p = row.plan
+        values = [row.fields[f] for f in fields]
+        table.add_row(*values, f"{p.rate:.6f}", counts_of(p), p.status, f"{p.certificate.proven_gap:.1e}")
+    console.print(table)
+
+
+def counts_of(plan: Plan) -> str:
+    """Counts of a plan in one cell."""
+    return ", ".join(f"{p.cards} {p.card} {p.role}@{p.server}" for p in plan.pools) or "-"

@@ -7,6 +7,7 @@ A case is written into every proof, so that `check` builds the same network agai
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Literal
@@ -35,7 +36,9 @@ class Case(Schema):
     at_most: int | None = None
     pinned: bool = Field(True, description="whether the instance's `fix` holds")
     more_cards: dict[str, int] = Field(default_factory=dict, description="cards more (or fewer) by server")
-    bandwidth: dict[str, BytesPerSecond | None] = Field(default_factory=dict, description="other bandwidths by link; null: unlimited")
+    bandwidth: dict[str, BytesPerSecond | None] = Field(
+        default_factory=dict, description="other bandwidths by link; null: unlimited"
+    )
 
 
 def build(instance: Instance, case: Case | None = None) -> Network:
@@ -55,12 +58,37 @@ def build(instance: Instance, case: Case | None = None) -> Network:
     fleet = Fleet(instance, network, billed, case.pinned, dict(case.bandwidth))
     for form in case.forms or instance.forms:
         FORMS[form].build(fleet)
-    moves = {}
+    _tally(instance, network)
+    moves: dict[State, Fraction] = {}
     for request in instance.workload.classes:
         if request.share:
-            moves |= {State("done", request.name): -request.share, State("arrived", request.name): request.share}
+            moves |= {
+                State("done", request.name): -request.share,
+                State("arrived", request.name): request.share,
+            }
     network.add(Activity(LOAD, LOAD, LOAD, moves))
     return network
+
+
+def _tally(instance: Instance, network: Network) -> None:
+    """Add the sum of alike pools over the sites of one server entry as a pool of its own.
+
+    Sites of one entry are alike, so a proof that may only split single sites would go through all ways to
+    deal the same totals out; splitting the totals first avoids that. Two stocks without slack tie them.
+    """
+    for server in instance.servers:
+        alike: dict[str, list[Pool]] = {}
+        for pool in network.pools.values() if server.count > 1 else ():
+            if pool.replica is not None and pool.replica.site in server.sites:
+                alike.setdefault(pool.name.replace(f"@{pool.replica.site}/", f"@{server.name}/"), []).append(pool)
+        for name, pools in alike.items():
+            over, under = f"over all {name}", f"under all {name}"
+            network.add(Stock(over, 0))
+            network.add(Stock(under, 0))
+            most = sum(network.most(pool) for pool in pools)
+            for pool in pools:
+                network.pools[pool.name] = replace(pool, takes={**pool.takes, over: 1, under: -1})
+            network.add(Pool(f"all {name}", {over: -1, under: 1}, most=most, tally=True))
 
 
 def _purchases(instance: Instance, case: Case, network: Network) -> Iterator[Pool]:
@@ -92,7 +120,9 @@ def _purchases(instance: Instance, case: Case, network: Network) -> Iterator[Poo
                 price = cards[server.card].price
                 cost = price.amount * server.cards if price else None
                 takes = {f"cards@{site}": -server.cards}
-                yield Pool(f"buy server@{site}", takes, cards=server.cards, cost=cost, most=case.at_most or 10)
+                yield Pool(
+                    f"buy server@{site}", takes, cards=server.cards, cost=cost, most=case.at_most or 10
+                )
     elif case.unit is not None:
         for offer in instance.offers:
             if case.unit not in ("offers", offer.name):
@@ -104,8 +134,13 @@ def _purchases(instance: Instance, case: Case, network: Network) -> Iterator[Poo
             if offer.price is not None:
                 cost = offer.price.amount
             elif all(prices):
-                cost = sum((p.amount * n for p, n in zip(prices, offer.cards.values(), strict=True) if p), Fraction(0))
-            places = [[s for s, server in instance.sites.items() if server.card == card] for card in offer.cards]
+                cost = sum(
+                    (p.amount * n for p, n in zip(prices, offer.cards.values(), strict=True) if p),
+                    Fraction(0),
+                )
+            places = [
+                [s for s, server in instance.sites.items() if server.card == card] for card in offer.cards
+            ]
             for chosen in product(*places):
                 takes = {f"cards@{site}": -n for site, n in zip(chosen, offer.cards.values(), strict=True)}
                 size = sum(offer.cards.values())

@@ -25,7 +25,13 @@ class InputError(Exception):
     """What a user handed in cannot be used: file, line, field, the value found and what is accepted."""
 
     def __init__(
-        self, problem: str, *, file: object = None, line: int | None = None, at: Path_ = (), value: object = None
+        self,
+        problem: str,
+        *,
+        file: object = None,
+        line: int | None = None,
+        at: Path_ = (),
+        value: object = None,
     ) -> None:
         self.problem, self.file, self.line, self.at, self.value = problem, file, line, at, value
         place = ":".join(str(part) for part in (file, line) if part is not None)
@@ -73,7 +79,9 @@ def read_text(path: Path) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"is not UTF-8 text (byte {error.start}); save it as UTF-8", file=path, line=line) from None
+        raise InputError(
+            f"is not UTF-8 text (byte {error.start}); save it as UTF-8", file=path, line=line
+        ) from None
     if "\0" in text:
         raise InputError("is a binary file; give UTF-8 text", file=path)
     return text
@@ -118,7 +126,9 @@ def parse_yaml(text: str, file: Path | None = None) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else None
-        raise InputError(f"is not valid YAML: {error.problem or error.context}", file=file, line=line) from None
+        raise InputError(
+            f"is not valid YAML: {error.problem or error.context}", file=file, line=line
+        ) from None
     except yaml.YAMLError as error:
         raise InputError(f"is not valid YAML: {' '.join(str(error).split())}", file=file) from None
     if document.tree is None or document.tree == "":
@@ -143,7 +153,7 @@ def _build(text: str, document: Document) -> None:
     nodes = documents = 0
 
     def fail(problem: str, event: yaml.Event) -> InputError:
-        line = event.start_mark.line + 1 if event.start_mark else None
+        line = _line(event)
         return InputError(problem, file=document.file, line=line, at=stack[-1].path if stack else ())
 
     def place(value: Any, event: yaml.Event) -> None:
@@ -161,7 +171,7 @@ def _build(text: str, document: Document) -> None:
                 raise fail(f"the key {value!r} stands twice", event)
             top.node[value] = ""
             top.key = value
-            document.lines[(*top.path, value)] = event.start_mark.line + 1
+            document.lines[(*top.path, value)] = _line(event)
         else:
             top.node[top.key], top.key = value, None
 
@@ -179,16 +189,18 @@ def _build(text: str, document: Document) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in anchors:
                 raise fail(f"the alias *{event.anchor} stands before its anchor has ended", event)
-            document.lines[here()] = event.start_mark.line + 1
+            document.lines[here()] = _line(event)
             copy, size = _copy(anchors[event.anchor])
             nodes += size
             place(copy, event)
-        elif isinstance(event, yaml.NodeEvent):
+        elif isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)):
             nodes += 1
-            if event.tag not in (None, "!") and not (isinstance(event, yaml.ScalarEvent) and event.implicit[1]):
+            if event.tag not in (None, "!") and not (
+                isinstance(event, yaml.ScalarEvent) and event.implicit[1]
+            ):
                 raise fail(f"the tag {event.tag!r} is not allowed; write plain values", event)
             if stack and isinstance(stack[-1].node, list):
-                document.lines[here()] = event.start_mark.line + 1
+                document.lines[here()] = _line(event)
             if isinstance(event, yaml.ScalarEvent):
                 if event.anchor:
                     anchors[event.anchor] = event.value
@@ -206,6 +218,10 @@ def _build(text: str, document: Document) -> None:
                 anchors[top.anchor] = top.node
         if nodes > _MOST_NODES:
             raise fail(f"grows beyond {_MOST_NODES} values (aliases?)", event)
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 0
 
 
 def _copy(tree: Any) -> tuple[Any, int]:

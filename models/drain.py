@@ -32,7 +32,9 @@ def required_rate(arrival: Fraction, startup: Fraction, deadline: Fraction) -> F
     return arrival * deadline / (deadline - startup)
 
 
-def nearest(rate: Fraction, arrival: Fraction, startup: Fraction, deadline: Fraction) -> dict[str, Fraction | None]:
+def nearest(
+    rate: Fraction, arrival: Fraction, startup: Fraction, deadline: Fraction
+) -> dict[str, Fraction | None]:
     """What could be met at `rate`, changing one thing each: deadline, launch time, arrival rate."""
     if not rate:
         return {"deadline_s": None, "startup_s": None, "arrival_rate": Fraction(0)}
@@ -44,6 +46,8 @@ def nearest(rate: Fraction, arrival: Fraction, startup: Fraction, deadline: Frac
     }
 
 
-def transfer_seconds(size: Fraction | int, bandwidth: Fraction, startup: Fraction, messages: int = 1) -> Fraction:
+def transfer_seconds(
+    size: Fraction | int, bandwidth: Fraction, startup: Fraction, messages: int = 1
+) -> Fraction:
     """Latency of moving `size` bytes in `messages` pieces: alpha k + V/B (digest section 3)."""
     return startup * messages + Fraction(size) / bandwidth

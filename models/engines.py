@@ -67,9 +67,13 @@ class CardEngine:
     def handover_bytes(self, request: RequestClass) -> Fraction:
         """Bytes that the hand-over of one request moves: the state of the whole prompt."""
         per_token = self.options.handover_bytes_per_token
-        return request.input_tokens * (Fraction(self.llm.kv_bytes_per_token) if per_token is None else per_token)
+        return request.input_tokens * (
+            Fraction(self.llm.kv_bytes_per_token) if per_token is None else per_token
+        )
 
-    def memory(self, role: str, batch: int | None, requests: Sequence[RequestClass], handed_over: bool) -> Memory:
+    def memory(
+        self, role: str, batch: int | None, requests: Sequence[RequestClass], handed_over: bool
+    ) -> Memory:
         """What a replica of a role holds at once (design section 1).
 
         A decoding replica holds its batch at the final context of the longest class (for a class with a
@@ -87,9 +91,13 @@ class CardEngine:
             kind = "mean" if len(longest.output_tokens) > 1 else "final"
             rule = f"{batch} requests at the {kind} context of class {longest.name}"
         return Memory(
-            self.llm.weight_bytes, self.options.reserve, held, state if handed_over else Fraction(0),
-            self.card.memory, rule,
-        )  # fmt: skip
+            self.llm.weight_bytes,
+            self.options.reserve,
+            held,
+            state if handed_over else Fraction(0),
+            self.card.memory,
+            rule,
+        )
 
     def largest_batch(self, role: str, requests: Sequence[RequestClass], handed_over: bool) -> int:
         """The largest decode batch that fits, 0 where none does."""

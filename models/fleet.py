@@ -48,10 +48,7 @@ class Fleet:
     def classes(self) -> dict[str, tuple[RequestClass, ...]]:
         """The classes of each model."""
         it = self.instance
-        return {
-            name: tuple(c for c in it.workload.classes if it.llm_of(c) == name)
-            for name in it.llms
-        }  # fmt: skip
+        return {name: tuple(c for c in it.workload.classes if it.llm_of(c) == name) for name in it.llms}
 
     def engine(self, card: str, model: str) -> CardEngine:
         it = self.instance
@@ -77,14 +74,20 @@ class Fleet:
                     memory = engine.memory(role, batch, requests, handed_over)
                     if memory.short > 0:
                         what = f"{role} of {model}" + (f" with batch {batch}" if batch else "")
-                        self.network.add(Refusal(
-                            f"{what} on {server.card} at {site}",
-                            f"{_gib(memory.short)} GiB short: needs {_gib(memory.need)} GiB ({memory.rule}), "
-                            f"has {_gib(memory.have)} GiB",
-                            f"{_gib(memory.have)} GiB", f"{_gib(memory.need)} GiB", memory.short,
-                        ))  # fmt: skip
+                        self.network.add(
+                            Refusal(
+                                f"{what} on {server.card} at {site}",
+                                f"{_gib(memory.short)} GiB short: needs {_gib(memory.need)} GiB ({memory.rule}), "
+                                f"has {_gib(memory.have)} GiB",
+                                f"{_gib(memory.have)} GiB",
+                                f"{_gib(memory.need)} GiB",
+                                memory.short,
+                            )
+                        )
                         continue
-                    yield Column(Replica(site, server.card, role, form, model, batch), engine, requests, label)
+                    yield Column(
+                        Replica(site, server.card, role, form, model, batch), engine, requests, label
+                    )
 
     def pool(self, column: Column, resources: tuple[str, ...] = ("seconds",)) -> tuple[str, ...]:
         """Add a column as a pool with one row of card-seconds per resource; returns their names."""
@@ -95,24 +98,41 @@ class Fleet:
         price = self.instance.cards[replica.card].price
         takes = {f"cards@{replica.site}": replica.cards}
         if self.pinned and replica.role in self.instance.fix.get(replica.site, {}):
-            takes |= {f"at most {replica.role}@{replica.site}": 1, f"at least {replica.role}@{replica.site}": -1}
-        self.network.add(Pool(
-            column.label, takes, {name: Fraction(1) for name in names},
-            cards=replica.cards if self.billed else 0,
-            cost=(price.amount * replica.cards if price else None) if self.billed else Fraction(0),
-            replica=replica,
-        ))  # fmt: skip
+            takes |= {
+                f"at most {replica.role}@{replica.site}": 1,
+                f"at least {replica.role}@{replica.site}": -1,
+            }
+        self.network.add(
+            Pool(
+                column.label,
+                takes,
+                {name: Fraction(1) for name in names},
+                cards=replica.cards if self.billed else 0,
+                cost=(price.amount * replica.cards if price else None) if self.billed else Fraction(0),
+                replica=replica,
+            )
+        )
         return names
 
     def activity(
-        self, request: RequestClass, form: str, label: str, source: State, target: State, uses: dict[str, Fraction]
+        self,
+        request: RequestClass,
+        form: str,
+        label: str,
+        source: State,
+        target: State,
+        uses: dict[str, Fraction],
     ) -> None:
         """Add an activity that moves one request of a class from one state to another."""
-        self.network.add(Activity(
-            f"{request.name}: {label}", form, label,
-            {source: Fraction(-1), target: Fraction(1)},
-            {name: amount for name, amount in uses.items() if amount},
-        ))  # fmt: skip
+        self.network.add(
+            Activity(
+                f"{request.name}: {label}",
+                form,
+                label,
+                {source: Fraction(-1), target: Fraction(1)},
+                {name: amount for name, amount in uses.items() if amount},
+            )
+        )
 
     def channel(self, hop_resources: tuple[str, ...]) -> None:
         """Make sure that the resources of a hop exist."""

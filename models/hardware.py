@@ -8,7 +8,17 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from . import catalog
-from .quantities import Bytes, BytesPerSecond, Count, Efficiency, FlopPerSecond, Money, PositiveCount, Seconds, ServerCount
+from .quantities import (
+    Bytes,
+    BytesPerSecond,
+    Count,
+    Efficiency,
+    FlopPerSecond,
+    Money,
+    PositiveCount,
+    Seconds,
+    ServerCount,
+)
 from .schema import Name, Schema, Text, fault
 from .suggest import did_you_mean
 
@@ -36,7 +46,9 @@ class Card(Schema):
     scale_up: BytesPerSecond | None = Field(None, description="NVLink or alike, each way")
     pcie: BytesPerSecond | None = Field(None, description="PCIe, each way")
     efficiency: Efficiencies = Field(description="0.5, or {compute: 0.6, memory: 0.49}")
-    price: Money | None = Field(None, description="price of one card: 2.5/h, or 2.5 in the instance's own unit")
+    price: Money | None = Field(
+        None, description="price of one card: 2.5/h, or 2.5 in the instance's own unit"
+    )
     guessed: bool = Field(False, description="the efficiency is the catalogue's guess, not a measurement")
 
     @model_validator(mode="before")
@@ -44,7 +56,10 @@ class Card(Schema):
     def _from_catalog(cls, data: Any) -> Any:
         if not isinstance(data, dict) or not data.get("catalog"):
             return data
-        if all(data.get(fact) for fact in ("bf16", "memory", "bandwidth", "efficiency")) and "guessed" in data:
+        if (
+            all(data.get(fact) for fact in ("bf16", "memory", "bandwidth", "efficiency"))
+            and "guessed" in data
+        ):
             return data  # already resolved
         name = data["catalog"]
         try:
@@ -53,8 +68,9 @@ class Card(Schema):
             raise fault(
                 f"is no card of the catalogue{did_you_mean(name, catalog.names('cards'))}; "
                 "`inferplan catalog` lists them",
-                ("catalog",), name,
-            ) from None  # fmt: skip
+                ("catalog",),
+                name,
+            ) from None
         return {**facts, "guessed": "efficiency" not in data, **data}
 
     @property
@@ -95,8 +111,12 @@ class Link(Schema):
     between: tuple[Name, Name] | None = Field(None, description="two servers or switches, in both directions")
     source: Name | None = Field(None, alias="from", description="where a one-way link begins")
     target: Name | None = Field(None, alias="to", description="where a one-way link ends")
-    bandwidth: BytesPerSecond = Field(description="of each direction (full duplex) or of both together (half)")
-    startup: Seconds = Field(Fraction(0), description="start-up of a transfer; counts in latencies, not in rates")
+    bandwidth: BytesPerSecond = Field(
+        description="of each direction (full duplex) or of both together (half)"
+    )
+    startup: Seconds = Field(
+        Fraction(0), description="start-up of a transfer; counts in latencies, not in rates"
+    )
     duplex: Literal["full", "half"] = "full"
 
     @model_validator(mode="after")

@@ -17,12 +17,11 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 
 from .hardware import Card, Link, Offer, Server
 from .llm import LLM
-from .quantities import Amount, Bytes, Count, PerSecond, PositiveCount, Seconds, read_number
+from .quantities import Amount, Bytes, Count, PerSecond, Seconds, read_number
 from .schema import Name, Schema, Text, fault, refuse_unbuilt
 from .suggest import did_you_mean
 from .workload import RequestClass, Workload
 
-FORMAT = "inferplan.instance/1"
 Form = Literal["colocated", "chunked", "disaggregated"]
 Role = Literal["prefill", "decode", "colocated", "chunked"]
 Objective = Literal["max-rate", "min-cards", "min-cost"]
@@ -57,7 +56,7 @@ Batches = Annotated[
     PlainSerializer(lambda batches: list(batches) if len(batches) > 1 else batches[0]),
     WithJsonSchema(
         {
-            "description": "requests in one decode step: a number, a list to choose from, or auto (the largest that fits)",
+            "description": "requests in one decode step: a number, a list, or auto (the largest that fits)",
             "anyOf": [
                 {"type": "integer", "minimum": 1},
                 {"const": "auto"},
@@ -72,9 +71,15 @@ class Engine(Schema):
     """How replicas run."""
 
     decode_batch: Batches = Field((32,), validate_default=True)
-    handover_bytes_per_token: Amount | None = Field(None, description="bytes that a hand-over moves per prompt token; left out: the model's KV")
-    extra_decode_flops: Amount = Field(Fraction(0), description="FLOP per request and decode step that the batch does not share")
-    reserve: Bytes = Field(Fraction(0), description="memory that the engine keeps for itself on each card, such as 4 GiB")
+    handover_bytes_per_token: Amount | None = Field(
+        None, description="bytes that a hand-over moves per prompt token; left out: the model's KV"
+    )
+    extra_decode_flops: Amount = Field(
+        Fraction(0), description="FLOP per request and decode step that the batch does not share"
+    )
+    reserve: Bytes = Field(
+        Fraction(0), description="memory that the engine keeps for itself on each card, such as 4 GiB"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -88,16 +93,26 @@ class Engine(Schema):
 class MeasuredRates(Schema):
     """Rates of one replica on one card as they were measured; they replace the roofline for all classes."""
 
-    prefill_rate: PerSecond | None = Field(None, description="prompts per second of one prefill replica, such as 20/s")
-    decode_rate: PerSecond | None = Field(None, description="answers per second of one decode replica, such as 5/s")
+    prefill_rate: PerSecond | None = Field(
+        None, description="prompts per second of one prefill replica, such as 20/s"
+    )
+    decode_rate: PerSecond | None = Field(
+        None, description="answers per second of one decode replica, such as 5/s"
+    )
 
 
 class Goals(Schema):
     """What the plan should reach."""
 
-    startup: Seconds | None = Field(None, description="launch time during which nothing is served, such as 10 s")
-    deadline: Seconds | None = Field(None, description="when the launch's backlog must be gone, counted from the start of the launch")
-    min_rate: PerSecond | None = Field(None, description="capacity that the plan must have at least, such as 100/s")
+    startup: Seconds | None = Field(
+        None, description="launch time during which nothing is served, such as 10 s"
+    )
+    deadline: Seconds | None = Field(
+        None, description="when the launch's backlog must be gone, counted from the start of the launch"
+    )
+    min_rate: PerSecond | None = Field(
+        None, description="capacity that the plan must have at least, such as 100/s"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -135,8 +150,11 @@ Handover = Annotated[
     PlainSerializer(lambda channel: {"one-channel": channel} if channel else "routed"),
     WithJsonSchema(
         {
-            "description": "routed: links on the way are charged; {one-channel: LINK}: every hand-over is charged to one link",
-            "anyOf": [{"const": "routed"}, {"type": "object", "properties": {"one-channel": {"type": "string"}}}],
+            "description": "routed: links on the way; {one-channel: LINK}: one link for all",
+            "anyOf": [
+                {"const": "routed"},
+                {"type": "object", "properties": {"one-channel": {"type": "string"}}},
+            ],
         }
     ),
 ]
@@ -145,11 +163,13 @@ Handover = Annotated[
 class Instance(Schema):
     """One deployment to plan. Only model (or models), cards, servers and workload are needed."""
 
-    format: Literal["inferplan.instance/1"] = FORMAT
+    format: Literal["inferplan.instance/1"] = "inferplan.instance/1"
     name: Name = "instance"
     about: Text | None = Field(None, description="one line that says what this deployment teaches")
     model: LLM | None = Field(None, description="a catalogue name, the path of a config.json, or its fields")
-    models: dict[Name, LLM] = Field(default_factory=dict, description="several models, by name; classes name theirs")
+    models: dict[Name, LLM] = Field(
+        default_factory=dict, description="several models, by name; classes name theirs"
+    )
     cards: dict[Name, Card]
     servers: tuple[Server, ...]
     switches: tuple[Name, ...] = ()
@@ -157,9 +177,15 @@ class Instance(Schema):
     handover: Handover = None
     workload: Workload
     engine: Engine = Field(default_factory=Engine)
-    engines: dict[Name, MeasuredRates] = Field(default_factory=dict, description="by card, where rates were measured")
-    fix: dict[Name, dict[Role, Count]] = Field(default_factory=dict, description="pinned counts, such as {left: {prefill: 4}}")
-    forms: tuple[Form, ...] = Field(("colocated", "disaggregated"), description="several may be mixed in one plan")
+    engines: dict[Name, MeasuredRates] = Field(
+        default_factory=dict, description="by card, where rates were measured"
+    )
+    fix: dict[Name, dict[Role, Count]] = Field(
+        default_factory=dict, description="pinned counts, such as {left: {prefill: 4}}"
+    )
+    forms: tuple[Form, ...] = Field(
+        ("colocated", "disaggregated"), description="several may be mixed in one plan"
+    )
     goals: Goals = Field(default_factory=Goals)
     objective: Objective = "max-rate"
     offers: tuple[Offer, ...] = Field((), description="what may be bought (min-cards, min-cost, remedies)")
@@ -217,10 +243,14 @@ def _faults(it: Instance) -> Iterator[Exception]:
     nodes: set[str] = set()
     for i, server in enumerate(it.servers):
         if server.card not in it.cards:
-            yield fault(f"is not in `cards`{did_you_mean(server.card, it.cards)}", ("servers", i, "card"), server.card)
+            yield fault(
+                f"is not in `cards`{did_you_mean(server.card, it.cards)}", ("servers", i, "card"), server.card
+            )
         for site in {server.name, *server.sites}:
             if site in nodes:
-                yield fault("names two servers or switches; give each its own name", ("servers", i, "name"), site)
+                yield fault(
+                    "names two servers or switches; give each its own name", ("servers", i, "name"), site
+                )
             nodes.add(site)
     for i, switch in enumerate(it.switches):
         if switch in nodes:
@@ -232,16 +262,26 @@ def _faults(it: Instance) -> Iterator[Exception]:
         if link.name in links:
             yield fault("names two links; give each its own name", ("links", i, "name"), link.name)
         links.add(link.name)
-        for field, end in zip(("between", "between") if link.between else ("from", "to"), link.ends, strict=True):
+        for field, end in zip(
+            ("between", "between") if link.between else ("from", "to"), link.ends, strict=True
+        ):
             if end not in nodes:
                 yield fault(f"names no server or switch{did_you_mean(end, nodes)}", ("links", i, field), end)
         if set(link.ends) <= counted:
-            yield fault("joins two groups of servers; join each with a switch instead", ("links", i), link.name)
+            yield fault(
+                "joins two groups of servers; join each with a switch instead", ("links", i), link.name
+            )
     if it.handover and it.handover not in links:
-        yield fault(f"names no link{did_you_mean(it.handover, links)}", ("handover", "one-channel"), it.handover)
+        yield fault(
+            f"names no link{did_you_mean(it.handover, links)}", ("handover", "one-channel"), it.handover
+        )
     for i, request in enumerate(it.workload.classes):
         if request.model is not None and request.model not in it.llms:
-            yield fault(f"is not in `models`{did_you_mean(request.model, it.llms)}", ("workload", "classes", i, "model"), request.model)
+            yield fault(
+                f"is not in `models`{did_you_mean(request.model, it.llms)}",
+                ("workload", "classes", i, "model"),
+                request.model,
+            )
         if request.model is None and len(it.llms) > 1:
             yield fault("needs `model`, since there are several models", ("workload", "classes", i))
     for card in it.engines:
@@ -253,11 +293,15 @@ def _faults(it: Instance) -> Iterator[Exception]:
     offers: set[str] = {"card", "server", "copies"}
     for i, offer in enumerate(it.offers):
         if offer.name in offers:
-            yield fault("is taken or reserved; give the offer another name", ("offers", i, "name"), offer.name)
+            yield fault(
+                "is taken or reserved; give the offer another name", ("offers", i, "name"), offer.name
+            )
         offers.add(offer.name)
         for card in offer.cards:
             if card not in it.cards:
-                yield fault(f"is not in `cards`{did_you_mean(card, it.cards)}", ("offers", i, "cards", card), card)
+                yield fault(
+                    f"is not in `cards`{did_you_mean(card, it.cards)}", ("offers", i, "cards", card), card
+                )
         if not offer.cards:
             yield fault("is empty; give the cards of one bundle", ("offers", i, "cards"))
     if it.goals.deadline is not None and it.workload.rate is None:
@@ -288,7 +332,14 @@ def json_schema() -> dict[str, Any]:
     workload = definitions["Workload"]
     workload["required"] = []
     workload["properties"].pop("source")
-    workload["properties"]["trace"] = {"type": "string", "description": "a trace file (Azure CSV or Mooncake JSONL)"}
+    workload["properties"]["trace"] = {
+        "type": "string",
+        "description": "a trace file (Azure CSV or Mooncake JSONL)",
+    }
     classes = workload["properties"]["classes"]
     workload["properties"]["classes"] = {"anyOf": [classes, {"type": "integer", "minimum": 1}]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "inferplan instance", **schema}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "inferplan instance",
+        **schema,
+    }

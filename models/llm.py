@@ -6,6 +6,7 @@ Sources: digest section 0 (conventions that the chapter's digits force) and the 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -121,15 +122,25 @@ class LLM(Schema):
             raise fault("cannot be sized; bfloat16 and float16 can", ("torch_dtype",), self.torch_dtype)
         method = (self.quantization_config or {}).get("quant_method")
         if method not in (None, "fp8"):
-            raise fault("is not sized yet; fp8 or no quantisation is", ("quantization_config", "quant_method"), method)
+            raise fault(
+                "is not sized yet; fp8 or no quantisation is", ("quantization_config", "quant_method"), method
+            )
         if self.num_attention_heads % self.num_key_value_heads and not self.kv_lora_rank:
             raise fault("must divide num_attention_heads", ("num_key_value_heads",), self.num_key_value_heads)
         if self.num_experts and not (self.num_experts_per_tok and self.moe_intermediate_size):
-            raise fault("needs num_experts_per_tok and moe_intermediate_size beside it", ("num_experts",), self.num_experts)
+            raise fault(
+                "needs num_experts_per_tok and moe_intermediate_size beside it",
+                ("num_experts",),
+                self.num_experts,
+            )
         if self.num_experts_per_tok > self.num_experts:
             raise fault("is more than there are experts", ("num_experts_per_tok",), self.num_experts_per_tok)
         if self.kv_lora_rank and not (self.qk_nope_head_dim and self.qk_rope_head_dim and self.v_head_dim):
-            raise fault("needs qk_nope_head_dim, qk_rope_head_dim and v_head_dim beside it", ("kv_lora_rank",), self.kv_lora_rank)
+            raise fault(
+                "needs qk_nope_head_dim, qk_rope_head_dim and v_head_dim beside it",
+                ("kv_lora_rank",),
+                self.kv_lora_rank,
+            )
         return self
 
     @property
@@ -275,7 +286,10 @@ def _read_config(config: dict[str, Any]) -> dict[str, Any]:
     kinds = set(config.get("layer_types") or ()) - {"full_attention"}
     window = config.get("sliding_window") not in (None, "null", "", "0")
     if kinds or (window and config.get("use_sliding_window") not in _FALSE):
-        raise fault("is not sized yet (sliding-window or mixed layers)", ("layer_types" if kinds else "sliding_window",))
+        raise fault(
+            "is not sized yet (sliding-window or mixed layers)",
+            ("layer_types" if kinds else "sliding_window",),
+        )
     out = {key: value for key, value in config.items() if value is not None and value != "null"}
     for wanted, spellings in _SPELLINGS.items():
         for spelling in spellings:
@@ -285,10 +299,9 @@ def _read_config(config: dict[str, Any]) -> dict[str, Any]:
         out.pop(ignored, None)
     if "num_attention_heads" in out:
         out.setdefault("num_key_value_heads", out["num_attention_heads"])
-        try:
-            out.setdefault("head_dim", str(Fraction(int(out["hidden_size"]), int(out["num_attention_heads"]))))
-        except (KeyError, ValueError, TypeError, ZeroDivisionError):
-            pass
+        with suppress(KeyError, ValueError, TypeError, ZeroDivisionError):
+            width = Fraction(int(out["hidden_size"]), int(out["num_attention_heads"]))
+            out.setdefault("head_dim", str(width))
     return out
 
 

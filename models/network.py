@@ -15,7 +15,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 ZERO = Fraction(0)
 LOAD = "load"
@@ -92,6 +94,7 @@ class Pool:
     cost: Fraction | None = ZERO  # and in money; None where no price was given
     most: int | None = None
     replica: Replica | None = None
+    tally: bool = False  # the sum of alike pools, there so that a proof can split on it first
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +121,18 @@ class Network:
 
     def add(self, item: Resource | Stock | Activity | Pool | Refusal) -> None:
         """Add one part; a name must be new."""
+        self.__dict__.pop("suppliers", None)
+        self.__dict__.pop("states", None)
         if isinstance(item, Refusal):
             self.refusals.append(item)
-            return
-        kinds: dict[type, dict[str, object]] = {
-            Resource: self.resources, Stock: self.stocks, Activity: self.activities, Pool: self.pools,
-        }  # type: ignore[dict-item]  # fmt: skip
-        table = kinds[type(item)]
-        if item.name in table:
-            raise ValueError(f"two {type(item).__name__.lower()}s are named {item.name!r}")
-        table[item.name] = item
+        elif isinstance(item, Resource):
+            _put(self.resources, item.name, item)
+        elif isinstance(item, Stock):
+            _put(self.stocks, item.name, item)
+        elif isinstance(item, Activity):
+            _put(self.activities, item.name, item)
+        else:
+            _put(self.pools, item.name, item)
 
     @cached_property
     def states(self) -> tuple[State, ...]:
@@ -136,6 +141,8 @@ class Network:
 
     def most(self, pool: Pool) -> int:
         """The largest count of a pool that its own limit and each stock alone allow."""
+        if pool.tally and pool.most is not None:
+            return pool.most
         limits = [] if pool.most is None else [pool.most]
         for name, taken in pool.takes.items():
             have = self.stocks[name].have
@@ -165,7 +172,9 @@ class Network:
 
         Money is counted in the largest unit of which all prices are whole multiples.
         """
-        bills = {name: (Fraction(p.cards) if kind == "cards" else p.cost or ZERO) for name, p in self.pools.items()}
+        bills = {
+            name: (Fraction(p.cards) if kind == "cards" else p.cost or ZERO) for name, p in self.pools.items()
+        }
         unit = common_measure(bills.values())
         pools = {
             name: replace(p, takes={**p.takes, BUDGET: int(bills[name] / unit)}) if bills[name] else p
@@ -173,6 +182,12 @@ class Network:
         }
         stocks = {**self.stocks, BUDGET: Stock(BUDGET, limit, f"budget of {kind}")}
         return replace(self, pools=pools, stocks=stocks, budget_unit=unit)
+
+
+def _put(table: dict[str, T], name: str, item: T) -> None:
+    if name in table:
+        raise ValueError(f"two {type(item).__name__.lower()}s are named {name!r}")
+    table[name] = item
 
 
 def common_measure(amounts: Iterable[Fraction | int]) -> Fraction:

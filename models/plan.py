@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .case import Case
 
-FORMAT = "inferplan.plan/1"
 Status = Literal["optimal", "infeasible", "limit"]
 
 
@@ -120,7 +119,9 @@ class Alternative(Part):
     ideal: bool = Field(description="a bound that no deployment reaches")
     rate: float
     cards: int
-    link_bytes_per_s: float = Field(description="hand-over traffic at the arrival rate, or at the rate where none is given")
+    link_bytes_per_s: float = Field(
+        description="hand-over traffic at the arrival rate, or at the rate where none is given"
+    )
     cleared_at_s: float | None
     meets_deadline: bool | None
     verdict: str
@@ -177,7 +178,9 @@ class Claim(Part):
 
     about: str
     case: Case
-    budget: dict[str, int] | None = Field(None, description="the most cards, or units of money, that may be spent")
+    budget: dict[str, int] | None = Field(
+        None, description="the most cards, or units of money, that may be spent"
+    )
     counts: dict[str, int] = Field(default_factory=dict)
     routes: tuple[RouteUse, ...] = ()
     rate: str = "0"
@@ -209,7 +212,7 @@ class SolverInfo(Part):
 class Plan(Part):
     """One answer, ready to be written as JSON (`inferplan.plan/1`)."""
 
-    format: Literal["inferplan.plan/1"] = FORMAT
+    format: Literal["inferplan.plan/1"] = "inferplan.plan/1"
     instance: Named
     asked: Asked
     status: Status

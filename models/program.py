@@ -1,4 +1,4 @@
-"""The mixed-integer program of a network, in Pyomo. It never changes: forms and cases only change the network.
+"""The mixed-integer program of a network, in Pyomo. It never changes; forms and cases change the network.
 
     maximise    x[load]
     balance     sum_a moves[a,s] x[a] = 0                                  for every state

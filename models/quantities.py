@@ -23,9 +23,15 @@ _LARGEST = Fraction(10) ** 30
 _SI = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _SECONDS = {
-    "ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6), "ms": Fraction(1, 1000),
-    "s": Fraction(1), "min": Fraction(60), "h": Fraction(3600), "d": Fraction(86400),
-}  # fmt: skip
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86400),
+}
 _BYTES = {f"{p}B": Fraction(f) for p, f in (_SI | _BINARY).items()}
 _FLOP = {f"{p}FLOP": Fraction(f) for p, f in _SI.items()}
 
@@ -124,13 +130,18 @@ class Unit:
         return f"{show_number(number / self.factors[unit])}{'' if unit.startswith('/') else ' '}{unit}"
 
     def _error(self, trouble: str) -> PydanticCustomError:
-        return PydanticCustomError("quantity", "{trouble}; give {accepted}", {"trouble": trouble, "accepted": self.accepted})
+        return PydanticCustomError(
+            "quantity", "{trouble}; give {accepted}", {"trouble": trouble, "accepted": self.accepted}
+        )
 
 
 SIZE = Unit("bytes", _BYTES, ("TB", "GB", "MB", "kB", "B"), "80 GB or 74.5 GiB", zero=True)
 DURATION = Unit("time", _SECONDS, ("s", "ms", "us", "ns"), "10 s, 5 us or 2 min", zero=True)
 RATE = Unit(
-    "rate", {f"/{u}": 1 / f for u, f in _SECONDS.items() if u in ("s", "min", "h", "d")}, ("/s",), "3.5/s or 210/min"
+    "rate",
+    {f"/{u}": 1 / f for u, f in _SECONDS.items() if u in ("s", "min", "h", "d")},
+    ("/s",),
+    "3.5/s or 210/min",
 )
 BANDWIDTH = Unit(
     "bandwidth",
@@ -155,20 +166,34 @@ def _number(kind: str, accepted: str, low: Fraction | None, high: Fraction | Non
         try:
             number = read_number(value)
         except ValueError as error:
-            raise PydanticCustomError("number", "is {error}; give {accepted}", {"error": str(error), "accepted": accepted}) from None
+            raise PydanticCustomError(
+                "number", "is {error}; give {accepted}", {"error": str(error), "accepted": accepted}
+            ) from None
         too_low = low is not None and (number < low or (open_low and number == low))
         if too_low or (high is not None and number > high):
             raise PydanticCustomError("number", "is out of range; give {accepted}", {"accepted": accepted})
         return number
 
-    return PlainValidator(read), PlainSerializer(show_number, return_type=str), WithJsonSchema(
-        {"anyOf": [{"type": "number"}, {"type": "string"}], "description": f"{kind}: {accepted}"}
+    return (
+        PlainValidator(read),
+        PlainSerializer(show_number, return_type=str),
+        WithJsonSchema(
+            {"anyOf": [{"type": "number"}, {"type": "string"}], "description": f"{kind}: {accepted}"}
+        ),
     )
 
 
 def _quantity(unit: Unit) -> Any:
-    return PlainValidator(unit.read), PlainSerializer(unit.show, return_type=str), WithJsonSchema(
-        {"type": "string", "description": f"{unit.kind}: {unit.accepted}", "examples": [unit.example.split(" or ")[0].split(",")[0]]}
+    return (
+        PlainValidator(unit.read),
+        PlainSerializer(unit.show, return_type=str),
+        WithJsonSchema(
+            {
+                "type": "string",
+                "description": f"{unit.kind}: {unit.accepted}",
+                "examples": [unit.example.split(" or ")[0].split(",")[0]],
+            }
+        ),
     )
 
 
@@ -177,13 +202,23 @@ def _integer(accepted: str, low: int, high: int) -> Any:
         try:
             number = read_number(value)
         except ValueError as error:
-            raise PydanticCustomError("integer", "is {error}; give {accepted}", {"error": str(error), "accepted": accepted}) from None
+            raise PydanticCustomError(
+                "integer", "is {error}; give {accepted}", {"error": str(error), "accepted": accepted}
+            ) from None
         if number.denominator != 1 or not low <= number <= high:
-            raise PydanticCustomError("integer", "is {what}; give {accepted}", {
-                "what": "not a whole number" if number.denominator != 1 else "out of range", "accepted": accepted})
+            raise PydanticCustomError(
+                "integer",
+                "is {what}; give {accepted}",
+                {
+                    "what": "not a whole number" if number.denominator != 1 else "out of range",
+                    "accepted": accepted,
+                },
+            )
         return int(number)
 
-    return PlainValidator(read), WithJsonSchema({"type": "integer", "minimum": low, "maximum": high, "description": accepted})
+    return PlainValidator(read), WithJsonSchema(
+        {"type": "integer", "minimum": low, "maximum": high, "description": accepted}
+    )
 
 
 def _read_price(value: object) -> Price:
@@ -197,7 +232,9 @@ def _read_price(value: object) -> Price:
     except ValueError as error:
         raise PydanticCustomError("price", "is {e}; give {a}", {"e": str(error), "a": accepted}) from None
     if amount < 0 or (slash and f"/{unit}" not in _HOURLY):
-        raise PydanticCustomError("price", "is {e}; give {a}", {"e": "negative" if amount < 0 else f"per {unit!r}", "a": accepted})
+        raise PydanticCustomError(
+            "price", "is {e}; give {a}", {"e": "negative" if amount < 0 else f"per {unit!r}", "a": accepted}
+        )
     return Price(amount * (_HOURLY[f"/{unit}"] if slash else 1), hourly=bool(slash))
 
 
@@ -218,11 +255,26 @@ FlopPerSecond = Annotated[Fraction, *_quantity(COMPUTE)]
 Seconds = Annotated[Fraction, *_quantity(DURATION)]
 PerSecond = Annotated[Fraction, *_quantity(RATE)]
 Money = Annotated[
-    Price, PlainValidator(_read_price), PlainSerializer(str, return_type=str),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}], "description": "price: 2.5/h, or 2.5 without a time"}),
-]  # fmt: skip
-Efficiency = Annotated[Fraction, *_number("efficiency", "a fraction above 0 and at most 1, such as 0.5", Fraction(0), Fraction(1), open_low=True)]
-Share = Annotated[Fraction, *_number("share", "a number from 0 to 1, such as 0.25 or 1/3", Fraction(0), Fraction(1), open_low=False)]
+    Price,
+    PlainValidator(_read_price),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "number"}, {"type": "string"}],
+            "description": "price: 2.5/h, or 2.5 without a time",
+        }
+    ),
+]
+Efficiency = Annotated[
+    Fraction,
+    *_number(
+        "efficiency", "a fraction above 0 and at most 1, such as 0.5", Fraction(0), Fraction(1), open_low=True
+    ),
+]
+Share = Annotated[
+    Fraction,
+    *_number("share", "a number from 0 to 1, such as 0.25 or 1/3", Fraction(0), Fraction(1), open_low=False),
+]
 Amount = Annotated[Fraction, *_number("amount", "a number of at least 0", Fraction(0), None, open_low=False)]
 Tokens = Annotated[int, *_integer("a whole number of tokens from 1 to 100000000", 1, 10**8)]
 CachedTokens = Annotated[int, *_integer("a whole number of tokens from 0 to 100000000", 0, 10**8)]

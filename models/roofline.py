@@ -97,7 +97,9 @@ def decode_step(card: Card, llm: LLM, batch: int, context: Fraction | int) -> St
     return step_work(llm, batch, context).on(card, llm.fp8)
 
 
-def decode(card: Card, llm: LLM, request: RequestClass, batch: int, extra_flops: Fraction | int = 0) -> Fraction:
+def decode(
+    card: Card, llm: LLM, request: RequestClass, batch: int, extra_flops: Fraction | int = 0
+) -> Fraction:
     """Card-seconds of one request's decode: its steps, each shared by the batch.
 
     `extra_flops` is work per request and step that neither the batch shares nor traffic hides.
@@ -106,14 +108,20 @@ def decode(card: Card, llm: LLM, request: RequestClass, batch: int, extra_flops:
     return request.decode_steps * (step.seconds / batch + Fraction(extra_flops) / card.arithmetic)
 
 
-def ideal_chunks(card: Card, llm: LLM, request: RequestClass, batch: int, extra_flops: Fraction | int = 0) -> Stage:
+def ideal_chunks(
+    card: Card, llm: LLM, request: RequestClass, batch: int, extra_flops: Fraction | int = 0
+) -> Stage:
     """Arithmetic and traffic of one request if chunked prefill filled every idle cycle: a bound.
 
     One extra pass over the weights is paid per prefill; history KV read again by chunks is not charged.
     """
     new = prefill_work(llm, request.new_tokens, request.cached_tokens)
     steps = step_work(llm, batch, request.mean_context).times(request.decode_steps / batch)
-    ride = Work(new.block_flops, new.other_flops + request.decode_steps * Fraction(extra_flops), llm.streamed_bytes(batch))
+    ride = Work(
+        new.block_flops,
+        new.other_flops + request.decode_steps * Fraction(extra_flops),
+        llm.streamed_bytes(batch),
+    )
     return (ride + steps).on(card, llm.fp8)
 
 

@@ -40,18 +40,34 @@ def hops(instance: Instance) -> tuple[Hop, ...]:
                     own = link.name if single else f"{link.name} {a}-{b}"
                     channel = f"{own}" if link.duplex == "half" else f"{own} {source}->{target}"
                     ends = [f"nic {source} out"] * (source in nics) + [f"nic {target} in"] * (target in nics)
-                    found.append(Hop(
-                        f"{source}->{target}", link.name, source, target, link.bandwidth, link.startup,
-                        channel, (channel, *ends),
-                    ))  # fmt: skip
+                    found.append(
+                        Hop(
+                            f"{source}->{target}",
+                            link.name,
+                            source,
+                            target,
+                            link.bandwidth,
+                            link.startup,
+                            channel,
+                            (channel, *ends),
+                        )
+                    )
     labels = [hop.label for hop in found]
     return tuple(
-        hop if labels.count(hop.label) == 1 else Hop(
-            f"{hop.label}#{hop.link}", hop.link, hop.source, hop.target, hop.bandwidth, hop.startup,
-            hop.channel, hop.resources,
+        hop
+        if labels.count(hop.label) == 1
+        else Hop(
+            f"{hop.label}#{hop.link}",
+            hop.link,
+            hop.source,
+            hop.target,
+            hop.bandwidth,
+            hop.startup,
+            hop.channel,
+            hop.resources,
         )
         for hop in found
-    )  # fmt: skip
+    )
 
 
 def graph(instance: Instance) -> nx.MultiDiGraph[str]:

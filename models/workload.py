@@ -35,7 +35,9 @@ def _read_outputs(value: object) -> dict[int, Fraction]:
             raise fault(f"names the length {tokens} twice")
         outputs[int(tokens)] = part
     if sum(outputs.values()) != 1:
-        raise fault(f"has shares that add up to {show_number(sum(outputs.values(), Fraction(0)))}, not to exactly 1")
+        raise fault(
+            f"has shares that add up to {show_number(sum(outputs.values(), Fraction(0)))}, not to exactly 1"
+        )
     return {length: outputs[length] for length in sorted(outputs) if outputs[length]}
 
 
@@ -51,10 +53,13 @@ Outputs = Annotated[
     PlainSerializer(_show_outputs),
     WithJsonSchema(
         {
-            "description": "output tokens: a whole number, or shares by length such as {1025: 0.5, 4097: 0.5}",
+            "description": "a whole number of tokens, or shares by length such as {1025: 0.5, 4097: 0.5}",
             "anyOf": [
                 {"type": "integer", "minimum": 1},
-                {"type": "object", "additionalProperties": {"anyOf": [{"type": "number"}, {"type": "string"}]}},
+                {
+                    "type": "object",
+                    "additionalProperties": {"anyOf": [{"type": "number"}, {"type": "string"}]},
+                },
             ],
         }
     ),
@@ -68,7 +73,9 @@ class RequestClass(Schema):
     share: Share = Field(Fraction(1), description="share of all requests; the shares add up to exactly 1")
     input_tokens: Tokens = Field(description="prompt length in tokens")
     output_tokens: Outputs = Field(description="answer length in tokens, the first one included")
-    cached_tokens: CachedTokens = Field(0, description="prompt tokens whose KV the prefill side already holds")
+    cached_tokens: CachedTokens = Field(
+        0, description="prompt tokens whose KV the prefill side already holds"
+    )
     model: Name | None = Field(None, description="one of `models`, where there are several")
 
     @model_validator(mode="after")
@@ -76,8 +83,9 @@ class RequestClass(Schema):
         if self.cached_tokens >= self.input_tokens:
             raise fault(
                 f"leaves nothing of the {self.input_tokens} input tokens to process; give fewer",
-                ("cached_tokens",), self.cached_tokens,
-            )  # fmt: skip
+                ("cached_tokens",),
+                self.cached_tokens,
+            )
         return self
 
     @property
@@ -96,7 +104,10 @@ class RequestClass(Schema):
         if not self.decode_steps:
             return Fraction(self.input_tokens)
         weighted = sum(
-            ((g - 1) * (self.input_tokens + Fraction(g - 1, 2)) * share for g, share in self.output_tokens.items()),
+            (
+                (g - 1) * (self.input_tokens + Fraction(g - 1, 2)) * share
+                for g, share in self.output_tokens.items()
+            ),
             Fraction(0),
         )
         return weighted / self.decode_steps
@@ -137,7 +148,9 @@ class Workload(Schema):
         except ValueError:
             number = Fraction(0)
         if number.denominator != 1 or not 1 <= number <= 1000:
-            raise fault("must say how many classes to form from the trace, from 1 to 1000", ("classes",), wanted)
+            raise fault(
+                "must say how many classes to form from the trace, from 1 to 1000", ("classes",), wanted
+            )
         path = Path((info.context or {}).get("folder", ".")) / str(data["trace"])
         try:
             trace = read_trace(path)
@@ -147,7 +160,12 @@ class Workload(Schema):
             raise fault(str(error), ("trace",)) from None
         errors = class_errors(trace, formed)
         classes = [
-            {"name": c.name, "share": c.share, "input_tokens": c.input_tokens, "output_tokens": c.output_tokens}
+            {
+                "name": c.name,
+                "share": c.share,
+                "input_tokens": c.input_tokens,
+                "output_tokens": c.output_tokens,
+            }
             for c in formed
         ]
         source = (
@@ -167,5 +185,7 @@ class Workload(Schema):
                 raise fault("names two classes; give each its own name", ("classes", i, "name"), name)
         total = sum(c.share for c in self.classes)
         if total != 1:
-            raise fault(f"have shares that add up to {show_number(Fraction(total))}, not to exactly 1", ("classes",))
+            raise fault(
+                f"have shares that add up to {show_number(Fraction(total))}, not to exactly 1", ("classes",)
+            )
         return self

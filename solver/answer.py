@@ -1,4 +1,4 @@
-"""The two questions that users ask, answered with a plan: the best of what is there, the least that is enough."""
+"""The two questions that users ask: the best of what is there, and the least that is enough."""
 
 from __future__ import annotations
 
@@ -38,9 +38,16 @@ def solve(instance: Instance, *, limits: Limits | None = None, explain: bool = T
 
 
 def min_cards(
-    instance: Instance, *, unit: str = "card", aim: Aim = "all", deadline: Fraction | None = None,
-    on_top: bool = False, at_most: int | None = None, limits: Limits | None = None, explain: bool = True,
-) -> Plan:  # fmt: skip
+    instance: Instance,
+    *,
+    unit: str = "card",
+    aim: Aim = "all",
+    deadline: Fraction | None = None,
+    on_top: bool = False,
+    at_most: int | None = None,
+    limits: Limits | None = None,
+    explain: bool = True,
+) -> Plan:
     """The fewest cards that reach the goals, bought from nothing (or on top of the declared ones).
 
     unit: `card`, `server`, `copies` of the whole fleet, or the name of an offer.
@@ -71,26 +78,47 @@ def _highest(instance: Instance, limits: Limits, explain: bool) -> Plan:
     floor = instance.goals.min_rate
     enough = floor is None or optimum.point.rate >= floor
     return _plan(
-        instance, asked, need, network, optimum, clock, limits, explain,
-        status="limit" if not optimum.closed else "optimal" if enough and optimum.point.rate else "infeasible",
-    )  # fmt: skip
+        instance,
+        asked,
+        need,
+        network,
+        optimum,
+        clock,
+        limits,
+        explain,
+        status="limit"
+        if not optimum.closed
+        else "optimal"
+        if enough and optimum.point.rate
+        else "infeasible",
+    )
 
 
-def _fewest(instance: Instance, asked: Asked, need: Requirement | None, limits: Limits, explain: bool) -> Plan:
+def _fewest(
+    instance: Instance, asked: Asked, need: Requirement | None, limits: Limits, explain: bool
+) -> Plan:
     clock = time.perf_counter()
     if need is None:
-        raise InputError(f"{asked.objective} needs a goal; give `workload.rate` or `goals.min_rate`, such as 3.5/s")
+        raise InputError(
+            f"{asked.objective} needs a goal; give `workload.rate` or `goals.min_rate`, such as 3.5/s"
+        )
     asked = _asked(asked, need, limits)
     kind: Kind = "cost" if asked.objective == "min-cost" else "cards"
     found = smallest(instance, asked.case, kind, need, limits)
     if isinstance(found, Smallest):
         optimum = Optimum(found.point, found.point.rate, found.tree, found.closed)
         status: Status = "optimal" if found.closed else "limit"
-        return _plan(instance, asked, need, found.network, optimum, clock, limits, explain, status=status, budget=found)
-    return _plan(instance, asked, need, found.network, found.best, clock, limits, explain, status="infeasible")
+        return _plan(
+            instance, asked, need, found.network, optimum, clock, limits, explain, status=status, budget=found
+        )
+    return _plan(
+        instance, asked, need, found.network, found.best, clock, limits, explain, status="infeasible"
+    )
 
 
-def _copies(instance: Instance, need: Requirement | None, at_most: int | None, limits: Limits, explain: bool) -> Plan:
+def _copies(
+    instance: Instance, need: Requirement | None, at_most: int | None, limits: Limits, explain: bool
+) -> Plan:
     """Whole fleets with their links, each planned alone: enough of the one best plan."""
     clock = time.perf_counter()
     if need is None:
@@ -101,21 +129,44 @@ def _copies(instance: Instance, need: Requirement | None, at_most: int | None, l
     n = copies_needed(optimum.point.rate, need)
     reachable = n is not None and n <= (at_most or n)
     return _plan(
-        instance, asked, need, network, optimum, clock, limits, explain,
+        instance,
+        asked,
+        need,
+        network,
+        optimum,
+        clock,
+        limits,
+        explain,
         status="limit" if not optimum.closed else "optimal" if n and reachable else "infeasible",
         copies=n if n and reachable else 1,
-    )  # fmt: skip
+    )
 
 
 def _asked(asked: Asked, need: Requirement | None, limits: Limits) -> Asked:
     asked = asked.model_copy(update={"gap": max(limits.gap, SLACK)})
-    return asked if need is None else asked.model_copy(update={"required_rate": show_number(need.rate), "strictly": need.strictly, "why": need.why})
+    return (
+        asked
+        if need is None
+        else asked.model_copy(
+            update={"required_rate": show_number(need.rate), "strictly": need.strictly, "why": need.why}
+        )
+    )
 
 
 def _plan(
-    instance: Instance, asked: Asked, need: Requirement | None, network: Network, optimum: Optimum, clock: float,
-    limits: Limits, explain: bool, *, status: Status, budget: Smallest | None = None, copies: int = 1,
-) -> Plan:  # fmt: skip
+    instance: Instance,
+    asked: Asked,
+    need: Requirement | None,
+    network: Network,
+    optimum: Optimum,
+    clock: float,
+    limits: Limits,
+    explain: bool,
+    *,
+    status: Status,
+    budget: Smallest | None = None,
+    copies: int = 1,
+) -> Plan:
     """Put the answer and everything that explains it together, and check it before it is shown."""
     explainer = Explainer(instance, need, replace(limits, until=None, progress=None, stop=None))
     explain = explain and not limits.spent
@@ -127,19 +178,36 @@ def _plan(
         value, bound = budget.units * budget.unit, budget.bound * budget.unit
     kind = "cost" if asked.objective == "min-cost" else "cards"
     certificate = Certificate(
-        verified=False, boxes=sum(node.pool is None for node in optimum.tree), counts=dict(optimum.point.counts),
+        verified=False,
+        boxes=sum(node.pool is None for node in optimum.tree),
+        counts=dict(optimum.point.counts),
         tree=tree_out(optimum.tree),
-        proven_gap=float(gap(value, bound)), rate_exact=show_number(optimum.point.rate), bound_exact=show_exact(bound),
-        budget=None if budget is None else {kind: budget.bound - 1}, claims=tuple(explainer.claims),
-    )  # fmt: skip
+        proven_gap=float(gap(value, bound)),
+        rate_exact=show_number(optimum.point.rate),
+        bound_exact=show_exact(bound),
+        budget=None if budget is None else {kind: budget.bound - 1},
+        claims=tuple(explainer.claims),
+    )
     plan = assemble(
-        instance, asked, need, network, optimum.point, copies_bound(instance, asked, optimum.bound, need, bound),
-        status, certificate, explainer.answers, SolverInfo(name="HiGHS", version=version("highspy"), seconds=0.0),
-        ties_closed=explainer.ties_closed, explained=explain, copies=copies,
+        instance,
+        asked,
+        need,
+        network,
+        optimum.point,
+        copies_bound(instance, asked, optimum.bound, need, bound),
+        status,
+        certificate,
+        explainer.answers,
+        SolverInfo(name="HiGHS", version=version("highspy"), seconds=0.0),
+        ties_closed=explainer.ties_closed,
+        explained=explain,
+        copies=copies,
         budget=None if budget is None else (budget.units, budget.unit),
-    )  # fmt: skip
+    )
     verified = not refutations(plan)
-    return plan.model_copy(update={
-        "certificate": certificate.model_copy(update={"verified": verified}),
-        "solver": plan.solver.model_copy(update={"seconds": round(time.perf_counter() - clock, 4)}),
-    })  # fmt: skip
+    return plan.model_copy(
+        update={
+            "certificate": certificate.model_copy(update={"verified": verified}),
+            "solver": plan.solver.model_copy(update={"seconds": round(time.perf_counter() - clock, 4)}),
+        }
+    )

@@ -20,10 +20,22 @@ def gap(value: Fraction, bound: Fraction) -> Fraction:
 
 
 def assemble(
-    instance: Instance, asked: Asked, need: Requirement | None, network: Network, point: Point, bound: Fraction,
-    status: Status, certificate: Certificate, answers: Answers, solver: SolverInfo, *,
-    ties_closed: bool, explained: bool, copies: int, budget: tuple[int, Fraction] | None,
-) -> Plan:  # fmt: skip
+    instance: Instance,
+    asked: Asked,
+    need: Requirement | None,
+    network: Network,
+    point: Point,
+    bound: Fraction,
+    status: Status,
+    certificate: Certificate,
+    answers: Answers,
+    solver: SolverInfo,
+    *,
+    ties_closed: bool,
+    explained: bool,
+    copies: int,
+    budget: tuple[int, Fraction] | None,
+) -> Plan:
     """A plan from a proven point.
 
     bound: of the objective, in its own unit (requests/s, cards or money).
@@ -39,7 +51,9 @@ def assemble(
             value = budget[0] * budget[1]
         elif asked.unit == "copies":
             value = Fraction(copies * sum(s.cards for s in instance.sites.values()))
-        objective = ObjectiveValue(name=asked.objective, value=float(value), bound=float(bound), gap=float(gap(value, bound)))
+        objective = ObjectiveValue(
+            name=asked.objective, value=float(value), bound=float(bound), gap=float(gap(value, bound))
+        )
     used_cards = sum(p.replica.cards * point.counts.get(n, 0) for n, p in network.pools.items() if p.replica)
     if asked.unit == "copies":
         used_cards = copies * sum(s.cards for s in instance.sites.values())
@@ -51,11 +65,16 @@ def assemble(
     shown = explained and rate > 0
     return Plan(
         instance=Named(name=instance.name, sha256=instance.sha256, resolved=instance.resolved),
-        asked=asked, status=status, objective=objective, rate=float(rate),
+        asked=asked,
+        status=status,
+        objective=objective,
+        rate=float(rate),
         required_rate=None if need is None else float(need.rate),
         best_rate=None if reached else float(rate),
         loads=(LoadRate(name="load", rate=float(rate)),),
-        cards=used_cards, copies=copies, bought=questions.bought(point),
+        cards=used_cards,
+        copies=copies,
+        bought=questions.bought(point),
         cost=None if cost is None else show_number(cost),
         pools=describe.pool_uses(instance, network, point.counts, point.routes),
         routes=describe.route_uses(point.routes),
@@ -71,8 +90,9 @@ def assemble(
         nearest=questions.nearest(instance, rate, need),
         remedies=questions.remedies(instance, need, answers) if explained and not reached else (),
         assumptions=describe.assumptions(instance, asked.case),
-        certificate=certificate, solver=solver,
-    )  # fmt: skip
+        certificate=certificate,
+        solver=solver,
+    )
 
 
 def copies_needed(rate: Fraction, need: Requirement) -> int | None:
@@ -82,7 +102,9 @@ def copies_needed(rate: Fraction, need: Requirement) -> int | None:
     return need.rate // rate + 1 if need.strictly else -(-need.rate // rate)
 
 
-def copies_bound(instance: Instance, asked: Asked, rate_bound: Fraction, need: Requirement | None, bound: Fraction) -> Fraction:
+def copies_bound(
+    instance: Instance, asked: Asked, rate_bound: Fraction, need: Requirement | None, bound: Fraction
+) -> Fraction:
     """The bound of the objective: for copies, the cards that even the bound of one fleet's rate needs."""
     if asked.unit != "copies" or need is None:
         return bound
@@ -90,9 +112,14 @@ def copies_bound(instance: Instance, asked: Asked, rate_bound: Fraction, need: R
 
 
 def status_of(
-    asked: Asked, need: Requirement | None, rate: Fraction, copies: int, bound: Fraction, spent: Fraction | None,
+    asked: Asked,
+    need: Requirement | None,
+    rate: Fraction,
+    copies: int,
+    bound: Fraction,
+    spent: Fraction | None,
     stated: Status,
-) -> Status:  # fmt: skip
+) -> Status:
     """The status that follows from a point and its bound.
 
     spent: cards or money of a budget; None for rates and for questions that no budget answers.
@@ -102,7 +129,12 @@ def status_of(
         return "optimal" if gap(spent, bound) <= tolerance else "limit"
     closed = bound <= rate * (1 + tolerance)
     if asked.objective == "max-rate":
-        low = need is not None and not need.met_by(rate) and asked.case.floor == "declared" and stated == "infeasible"
+        low = (
+            need is not None
+            and not need.met_by(rate)
+            and asked.case.floor == "declared"
+            and stated == "infeasible"
+        )
         return "limit" if not closed else "infeasible" if not rate or low else "optimal"
     if asked.unit == "copies" and need is not None and rate:
         enough = need.met_by(rate * copies)

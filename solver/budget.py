@@ -15,9 +15,9 @@ from ..models.case import Case, build
 from ..models.documents import InputError
 from ..models.instance import Instance
 from ..models.network import BUDGET, Network
-from .optimize import Limits, Optimum, Point, Solver
+from .optimize import Limits, Optimum, Solver
 from .requirement import Requirement
-from .verify import Node
+from .verify import Node, Point
 
 Kind = Literal["cards", "cost"]
 
@@ -46,13 +46,17 @@ class Unreachable:
     best: Optimum
 
 
-def smallest(instance: Instance, case: Case, kind: Kind, need: Requirement, limits: Limits) -> Smallest | Unreachable:
+def smallest(
+    instance: Instance, case: Case, kind: Kind, need: Requirement, limits: Limits
+) -> Smallest | Unreachable:
     """The smallest budget of a kind under which the case meets the requirement."""
     free = build(instance, case)
     if kind == "cost":
         for pool in free.pools.values():
             if pool.cost is None:
-                raise InputError(f"min-cost needs a price for {pool.name!r}; give `price` on its card or offer")
+                raise InputError(
+                    f"min-cost needs a price for {pool.name!r}; give `price` on its card or offer"
+                )
     free = free.with_budget(kind)
     guess = _guess(free, need, limits)
     if guess is None:
@@ -79,7 +83,8 @@ def smallest(instance: Instance, case: Case, kind: Kind, need: Requirement, limi
             if need.met_by(solver.best.rate):
                 network, best = below, solver.highest_rate(frugal=False)
                 continue
-            tree, closed = search.nodes, search.closed
+            tree: Sequence[Node] = search.nodes
+            closed = search.closed
         else:
             tree, closed = [Node()], True
         network = build(instance, case).with_budget(kind, units)
@@ -95,8 +100,12 @@ def _guess(network: Network, need: Requirement, limits: Limits) -> int | None:
     solver = Solver(network, limits)
     if not solver.possible:
         return None
-    counts = solver.cheapest_counts(need.rate, {name: p.takes[BUDGET] for name, p in network.pools.items() if BUDGET in p.takes})
-    return None if counts is None else sum(network.pools[p].takes.get(BUDGET, 0) * n for p, n in counts.items())
+    counts = solver.cheapest_counts(
+        need.rate, {name: p.takes[BUDGET] for name, p in network.pools.items() if BUDGET in p.takes}
+    )
+    return (
+        None if counts is None else sum(network.pools[p].takes.get(BUDGET, 0) * n for p, n in counts.items())
+    )
 
 
 def _bill(network: Network, point: Point) -> int:

@@ -21,8 +21,8 @@ from ..models.plan import Claim, Plan
 from . import questions
 from .assemble import assemble, copies_bound, copies_needed, status_of
 from .claims import read_exact, routes_in, tree_in
-from .questions import Answer, Question
 from .load import load
+from .questions import Answer, Question
 from .requirement import Requirement, requirement
 from .verify import Judge, Point, Refuted, leaves, proven_bound, rate_of
 
@@ -44,7 +44,8 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
     except ValidationError as error:
         raise Refuted(f"the plan's instance cannot be read: {error.errors()[0]['msg']}") from None
     if given is not None and given.sha256 != plan.instance.sha256:
-        yield f"the plan is about another instance: sha256 {plan.instance.sha256[:12]}, the file has {given.sha256[:12]}"
+        about, file = plan.instance.sha256[:12], given.sha256[:12]
+        yield f"the plan is about another instance: sha256 {about}, the file has {file}"
     need = _need(plan, instance)
     asked, certificate = plan.asked, plan.certificate
     kind = "cost" if asked.objective == "min-cost" else "cards"
@@ -79,12 +80,32 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
         raise Refuted(f"{copies} copies do not follow")
     answers, ties_closed = _answers(plan, instance, need, point)
     again = assemble(
-        instance, asked, need, network, point, copies_bound(instance, asked, rate_bound, need, proven),
-        status_of(asked, need, point.rate, copies, proven, (units * network.budget_unit) if budgeted else None, plan.status),
-        certificate, answers, plan.solver, ties_closed=ties_closed, explained=bool(certificate.claims),
-        copies=copies, budget=(units, network.budget_unit) if budgeted else None,
-    )  # fmt: skip
-    yield from _compare(plan.model_dump(mode="json", by_alias=True), again.model_dump(mode="json", by_alias=True), "")
+        instance,
+        asked,
+        need,
+        network,
+        point,
+        copies_bound(instance, asked, rate_bound, need, proven),
+        status_of(
+            asked,
+            need,
+            point.rate,
+            copies,
+            proven,
+            (units * network.budget_unit) if budgeted else None,
+            plan.status,
+        ),
+        certificate,
+        answers,
+        plan.solver,
+        ties_closed=ties_closed,
+        explained=bool(certificate.claims),
+        copies=copies,
+        budget=(units, network.budget_unit) if budgeted else None,
+    )
+    yield from _compare(
+        plan.model_dump(mode="json", by_alias=True), again.model_dump(mode="json", by_alias=True), ""
+    )
 
 
 def _need(plan: Plan, instance: Instance) -> Requirement | None:
@@ -124,7 +145,9 @@ def _prove_short(network: Network, tree: Any, need: Requirement) -> None:
         raise Refuted("the proof does not exclude a smaller budget")
 
 
-def _answers(plan: Plan, instance: Instance, need: Requirement | None, main: Point) -> tuple[dict[str, Answer], bool]:
+def _answers(
+    plan: Plan, instance: Instance, need: Requirement | None, main: Point
+) -> tuple[dict[str, Answer], bool]:
     """Verify every claim; there must be exactly those that the plan's questions call for."""
     answers: dict[str, Answer] = {}
     claims = list(plan.certificate.claims)
@@ -137,7 +160,7 @@ def _answers(plan: Plan, instance: Instance, need: Requirement | None, main: Poi
         claim = claims.pop(0)
         try:
             if question.kind == "ties":
-                others = []
+                others: list[Claim] = []
                 while claims and claims[0].about == f"tie {len(others) + 1}":
                     others.append(claims.pop(0))
                 ties_closed = _check_ties(instance, claim, others, main, question, answers)
@@ -179,13 +202,22 @@ def _check_claim(instance: Instance, claim: Claim, question: Question, need: Req
 
 
 def _check_ties(
-    instance: Instance, claim: Claim, others: list[Claim], main: Point, question: Question, answers: dict[str, Answer]
+    instance: Instance,
+    claim: Claim,
+    others: list[Claim],
+    main: Point,
+    question: Question,
+    answers: dict[str, Answer],
 ) -> bool:
     """Whether the tree shows that nothing but the listed points reaches the rate with as few cards."""
     network = build(instance, claim.case)
     limit = (claim.budget or {}).get(question.of)
     billed = network.with_budget(question.of)
-    if limit is None or limit != questions.bill(billed, main, question.of) or dict(claim.counts) != dict(main.counts):
+    if (
+        limit is None
+        or limit != questions.bill(billed, main, question.of)
+        or dict(claim.counts) != dict(main.counts)
+    ):
         raise Refuted("it is about another optimum")
     within = network.with_budget(question.of, limit)
     known = [dict(main.counts)]

@@ -40,7 +40,7 @@ def show_exact(number: Fraction) -> str:
 
 
 def tree_out(tree: Sequence[Node]) -> tuple[dict[str, Any], ...]:
-    """A proof tree as JSON values: splits `{pool, at, below, above}`, leaves `{prices}`, empty leaves `{}`."""
+    """A proof tree as JSON: splits `{pool, at, below, above}`, leaves `{prices}`, empty leaves `{}`."""
     found: list[dict[str, Any]] = []
     for node in tree:
         if node.pool is not None:
@@ -48,8 +48,18 @@ def tree_out(tree: Sequence[Node]) -> tuple[dict[str, Any], ...]:
         elif node.prices is None:
             found.append({})
         else:
-            parts = {"resources": node.prices.resources, "stocks": node.prices.stocks, "states": node.prices.states}
-            found.append({"prices": {k: {n: show_exact(v) for n, v in part.items()} for k, part in parts.items() if part}})
+            parts = {
+                "resources": node.prices.resources,
+                "stocks": node.prices.stocks,
+                "states": node.prices.states,
+            }
+            found.append(
+                {
+                    "prices": {
+                        k: {n: show_exact(v) for n, v in part.items()} for k, part in parts.items() if part
+                    }
+                }
+            )
     return tuple(found)
 
 
@@ -68,7 +78,10 @@ def tree_in(tree: Sequence[Mapping[str, Any]]) -> list[Node]:
             parts = item["prices"]
             if not set(parts) <= {"resources", "stocks", "states"}:
                 raise Refuted("a leaf of the proof is malformed")
-            read = [{str(n): read_exact(v) for n, v in parts.get(k, {}).items()} for k in ("resources", "stocks", "states")]
+            read = [
+                {str(n): read_exact(v) for n, v in parts.get(k, {}).items()}
+                for k in ("resources", "stocks", "states")
+            ]
             nodes.append(Node(prices=Prices(*read)))
         else:
             raise Refuted("a node of the proof is malformed")
@@ -77,12 +90,25 @@ def tree_in(tree: Sequence[Mapping[str, Any]]) -> list[Node]:
     return nodes
 
 
-def claim(about: str, case: Case, point: Point, bound: Fraction | None, tree: Sequence[Node], budget: dict[str, int] | None = None) -> Claim:
+def claim(
+    about: str,
+    case: Case,
+    point: Point,
+    bound: Fraction | None,
+    tree: Sequence[Node],
+    budget: dict[str, int] | None = None,
+) -> Claim:
     """Write down a proven statement about a case."""
     return Claim(
-        about=about, case=case, budget=budget, counts=dict(point.counts), routes=route_uses(point.routes),
-        rate=show_number(point.rate), bound=None if bound is None else show_exact(bound), tree=tree_out(tree),
-    )  # fmt: skip
+        about=about,
+        case=case,
+        budget=budget,
+        counts=dict(point.counts),
+        routes=route_uses(point.routes),
+        rate=show_number(point.rate),
+        bound=None if bound is None else show_exact(bound),
+        tree=tree_out(tree),
+    )
 
 
 def routes_in(network: Network, routes: Sequence[RouteUse]) -> list[Route]:

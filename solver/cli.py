@@ -20,24 +20,36 @@ if TYPE_CHECKING:
     from .optimize import Limits
 
 app = typer.Typer(
-    rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True, add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    add_completion=False,
     help="Plans, with a proof, which accelerator cards do what so that an LLM service holds its load.",
-)  # fmt: skip
+)
 
 File = Annotated[Path, typer.Argument(help="instance file (YAML or JSON)", show_default=False)]
-Set = Annotated[list[str], typer.Option("--set", help="set a field: PATH=VALUE, such as links.0.bandwidth='10 GB/s'")]
+Set = Annotated[
+    list[str], typer.Option("--set", help="set a field: PATH=VALUE, such as links.0.bandwidth='10 GB/s'")
+]
 Json = Annotated[bool, typer.Option("--json", help="print the plan as JSON and nothing else")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="write the plan as JSON to this file")]
 TimeLimit = Annotated[str | None, typer.Option("--time-limit", help="stop after this time, such as 30s")]
-Gap = Annotated[float, typer.Option("--gap", help="relative gap that is good enough, such as 0.001", min=0.0, max=1.0)]
+Gap = Annotated[
+    float, typer.Option("--gap", help="relative gap that is good enough, such as 0.001", min=0.0, max=1.0)
+]
 NONE: list[str] = []
 
 
 @app.command()
 def solve(
-    file: File, set_: Set = NONE, json: Json = False, output: Output = None, time_limit: TimeLimit = None,
-    gap: Gap = 0.0, deadline: Annotated[str | None, typer.Option("--deadline", hidden=True)] = None,
-) -> None:  # fmt: skip
+    file: File,
+    set_: Set = NONE,
+    json: Json = False,
+    output: Output = None,
+    time_limit: TimeLimit = None,
+    gap: Gap = 0.0,
+    deadline: Annotated[str | None, typer.Option("--deadline", hidden=True)] = None,
+) -> None:
     """Find the best plan for an instance and prove it."""
     from .answer import solve as answer
     from .load import load
@@ -52,14 +64,24 @@ def solve(
 
 @app.command("min-cards")
 def min_cards(
-    file: File, set_: Set = NONE, json: Json = False, output: Output = None, time_limit: TimeLimit = None,
+    file: File,
+    set_: Set = NONE,
+    json: Json = False,
+    output: Output = None,
+    time_limit: TimeLimit = None,
     gap: Gap = 0.0,
-    unit: Annotated[str, typer.Option("--unit", help="what is bought: card, server, copies, or an offer's name")] = "card",
+    unit: Annotated[
+        str, typer.Option("--unit", help="what is bought: card, server, copies, or an offer's name")
+    ] = "card",
     sustain: Annotated[bool, typer.Option("--sustain", help="only hold the arrival rate")] = False,
-    deadline: Annotated[str | None, typer.Option("--deadline", help="clear the launch's backlog by then, such as 60s")] = None,
+    deadline: Annotated[
+        str | None, typer.Option("--deadline", help="clear the launch's backlog by then, such as 60s")
+    ] = None,
     on_top: Annotated[bool, typer.Option("--on-top", help="keep the declared cards and buy more")] = False,
-    at_most: Annotated[int | None, typer.Option("--at-most", help="at most so many units (of each card)", min=1)] = None,
-) -> None:  # fmt: skip
+    at_most: Annotated[
+        int | None, typer.Option("--at-most", help="at most so many units (of each card)", min=1)
+    ] = None,
+) -> None:
     """Find the fewest cards that reach the goals, bought from nothing."""
     from ..models.documents import InputError
     from .answer import min_cards as answer
@@ -71,20 +93,30 @@ def min_cards(
     _writable(output)
     with _Stop() as stop:
         plan = answer(
-            instance, unit=unit, aim="sustain" if sustain else "deadline" if deadline else "all",
-            deadline=_seconds(deadline, "--deadline"), on_top=on_top, at_most=at_most, limits=stop.limits(time_limit, gap),
-        )  # fmt: skip
+            instance,
+            unit=unit,
+            aim="sustain" if sustain else "deadline" if deadline else "all",
+            deadline=_seconds(deadline, "--deadline"),
+            on_top=on_top,
+            at_most=at_most,
+            limits=stop.limits(time_limit, gap),
+        )
     _give(plan, json, output)
 
 
 @app.command()
 def sweep(
-    file: File, vary: Annotated[list[str], typer.Option("--vary", help="PATH=VALUE,VALUE,...; several make a grid")],
-    set_: Set = NONE, json: Json = False,
+    file: File,
+    vary: Annotated[list[str], typer.Option("--vary", help="PATH=VALUE,VALUE,...; several make a grid")],
+    set_: Set = NONE,
+    json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="print rows as CSV and nothing else")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="write the rows as JSON (or .csv) to this file")] = None,
-    time_limit: TimeLimit = None, gap: Gap = 0.0,
-) -> None:  # fmt: skip
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="write the rows as JSON (or .csv) to this file")
+    ] = None,
+    time_limit: TimeLimit = None,
+    gap: Gap = 0.0,
+) -> None:
     """Plan a grid of variants: one short row each."""
     from ..models.documents import InputError, read_document
     from . import rows
@@ -114,7 +146,9 @@ def sweep(
 @app.command()
 def check(
     plan: Annotated[Path, typer.Argument(help="a plan as --output wrote it", show_default=False)],
-    instance: Annotated[Path | None, typer.Argument(help="the instance that it should be about", show_default=False)] = None,
+    instance: Annotated[
+        Path | None, typer.Argument(help="the instance that it should be about", show_default=False)
+    ] = None,
 ) -> None:
     """Verify a saved plan and its proof in exact arithmetic, without a solver."""
     from .check import check as verify
@@ -206,7 +240,9 @@ class _Stop:
 
         seconds = _seconds(time_limit, "--time-limit")
         progress = Ticker() if sys.stderr.isatty() else None
-        return Limits(None if seconds is None else float(seconds), gap, progress=progress, stop=lambda: self.asked)
+        return Limits(
+            None if seconds is None else float(seconds), gap, progress=progress, stop=lambda: self.asked
+        )
 
 
 def _writable(output: Path | None) -> None:

@@ -17,7 +17,9 @@ from ..models.quantities import show_number
 from .verify import Route, capacities, used
 
 
-def pool_uses(instance: Instance, network: Network, counts: Mapping[str, int], routes: Sequence[Route]) -> tuple[PoolUse, ...]:
+def pool_uses(
+    instance: Instance, network: Network, counts: Mapping[str, int], routes: Sequence[Route]
+) -> tuple[PoolUse, ...]:
     """One entry per pool of replicas in use."""
     spent, have = used(routes), capacities(network, counts)
     found = []
@@ -29,11 +31,22 @@ def pool_uses(instance: Instance, network: Network, counts: Mapping[str, int], r
         load = max((spent.get(r, ZERO) / limit for r in pool.gives if (limit := have[r])), default=ZERO)
         rate = sum((route.rate for route in routes for step in route.steps if step.label == name), ZERO)
         capacity = rate / load if load else count / _mean_use(instance, network, pool)
-        found.append(PoolUse(
-            server=replica.site, card=replica.card, role=replica.role, form=replica.form, model=replica.model,
-            replicas=count, cards_per_replica=replica.cards, cards=count * replica.cards, batch=replica.batch,
-            capacity=float(capacity), rate=float(rate), utilization=float(load),
-        ))  # fmt: skip
+        found.append(
+            PoolUse(
+                server=replica.site,
+                card=replica.card,
+                role=replica.role,
+                form=replica.form,
+                model=replica.model,
+                replicas=count,
+                cards_per_replica=replica.cards,
+                cards=count * replica.cards,
+                batch=replica.batch,
+                capacity=float(capacity),
+                rate=float(rate),
+                utilization=float(load),
+            )
+        )
     return tuple(found)
 
 
@@ -50,7 +63,13 @@ def _mean_use(instance: Instance, network: Network, pool: Pool) -> Fraction:
 
 def route_uses(routes: Sequence[Route]) -> tuple[RouteUse, ...]:
     return tuple(
-        RouteUse(of=r.of, form=r.steps[0].form, via=tuple(r.via), rate=float(r.rate), rate_exact=show_number(r.rate))
+        RouteUse(
+            of=r.of,
+            form=r.steps[0].form,
+            via=tuple(r.via),
+            rate=float(r.rate),
+            rate_exact=show_number(r.rate),
+        )
         for r in routes
     )
 
@@ -70,14 +89,22 @@ def link_uses(instance: Instance, network: Network, routes: Sequence[Route]) -> 
             continue
         seen.add(channel)
         carried = spent.get(channel, ZERO)
-        found.append(LinkUse(
-            name=name.split(" ")[0] if " " in name else name, source=source, target=target, bytes_per_s=float(carried),
-            capacity_bytes_per_s=float(resource.fixed), utilization=float(carried / resource.fixed),
-        ))  # fmt: skip
+        found.append(
+            LinkUse(
+                name=name.split(" ")[0] if " " in name else name,
+                source=source,
+                target=target,
+                bytes_per_s=float(carried),
+                capacity_bytes_per_s=float(resource.fixed),
+                utilization=float(carried / resource.fixed),
+            )
+        )
     return tuple(found)
 
 
-def idle_cards(instance: Instance, case: Case, network: Network, counts: Mapping[str, int]) -> tuple[Idle, ...]:
+def idle_cards(
+    instance: Instance, case: Case, network: Network, counts: Mapping[str, int]
+) -> tuple[Idle, ...]:
     """Cards that are there, declared or bought, and do nothing."""
     found = []
     for site, server in instance.sites.items():
@@ -99,7 +126,9 @@ def bottlenecks(network: Network, counts: Mapping[str, int], routes: Sequence[Ro
     for resource, amount in used(routes).items():
         if amount and amount == have[resource]:
             pool = network.pools.get(network.resources[resource].label)
-            names.append(_role(pool.replica) if pool and pool.replica else f"link {network.resources[resource].label}")
+            names.append(
+                _role(pool.replica) if pool and pool.replica else f"link {network.resources[resource].label}"
+            )
     return tuple(dict.fromkeys(names))
 
 
@@ -108,7 +137,9 @@ def _role(replica: Replica) -> str:
 
 
 def refused(network: Network) -> tuple[Refused, ...]:
-    return tuple(Refused(what=r.what, reason=r.reason, limit=r.limit, needed=r.needed) for r in network.refusals)
+    return tuple(
+        Refused(what=r.what, reason=r.reason, limit=r.limit, needed=r.needed) for r in network.refusals
+    )
 
 
 def drain_of(instance: Instance, rate: Fraction) -> Drain | None:
@@ -121,10 +152,12 @@ def drain_of(instance: Instance, rate: Fraction) -> Drain | None:
         startup_s=float(goals.startup),
         deadline_s=None if goals.deadline is None else float(goals.deadline),
         backlog_requests=float(drain.backlog(arrival, goals.startup)),
-        required_rate=None if goals.deadline is None else float(drain.required_rate(arrival, goals.startup, goals.deadline)),
+        required_rate=None
+        if goals.deadline is None
+        else float(drain.required_rate(arrival, goals.startup, goals.deadline)),
         cleared_at_s=None if cleared is None else float(cleared),
         meets_deadline=None if goals.deadline is None else cleared is not None and cleared <= goals.deadline,
-    )  # fmt: skip
+    )
 
 
 def verdict(instance: Instance, rate: Fraction) -> str:
@@ -146,7 +179,9 @@ def verdict(instance: Instance, rate: Fraction) -> str:
 
 def handover_bytes(instance: Instance, network: Network, routes: Sequence[Route]) -> Fraction:
     """Bytes/s of hand-over traffic on links, at the arrival rate where one is given."""
-    links = {r.name for r in network.resources.values() if r.unit == "bytes/s" and not r.name.startswith("nic ")}
+    links = {
+        r.name for r in network.resources.values() if r.unit == "bytes/s" and not r.name.startswith("nic ")
+    }
     total = sum((amount for name, amount in used(routes).items() if name in links), ZERO)
     shares = {s.of: n for s, n in network.activities[LOAD].moves.items() if n > 0}
     first = next(iter(shares))
@@ -161,17 +196,27 @@ def assumptions(instance: Instance, case: Case) -> tuple[str, ...]:
     for name, card in instance.cards.items():
         e = card.efficiency
         share = f"{show_number(e.compute)} of peak arithmetic and {show_number(e.memory)} of peak bandwidth"
-        found.append(f"{name} reaches {share}" + (" (the catalogue's guess: measure it)" if card.guessed else " (as given)"))
+        found.append(
+            f"{name} reaches {share}"
+            + (" (the catalogue's guess: measure it)" if card.guessed else " (as given)")
+        )
     for name, rates in instance.engines.items():
-        parts = [f"{kind} {show_number(rate)}/s" for kind, rate in (("prefill", rates.prefill_rate), ("decode", rates.decode_rate)) if rate]
+        parts = [
+            f"{kind} {show_number(rate)}/s"
+            for kind, rate in (("prefill", rates.prefill_rate), ("decode", rates.decode_rate))
+            if rate
+        ]
         found.append(f"{name} has measured rates for all classes: {', '.join(parts)}")
     found.append(
-        f"every hand-over is charged to {instance.handover}, local ones too" if instance.handover
+        f"every hand-over is charged to {instance.handover}, local ones too"
+        if instance.handover
         else "hand-overs are charged to the links on their way; inside a server they are free"
-    )  # fmt: skip
+    )
     found.append("decode runs at full batches; at the arrival rate batches are smaller and latencies lower")
     if any(len(c.output_tokens) > 1 for c in instance.workload.classes):
-        found.append("memory of classes with a distribution of outputs: their mean context over the time in decode")
+        found.append(
+            "memory of classes with a distribution of outputs: their mean context over the time in decode"
+        )
     if "chunked" in (case.forms or instance.forms):
         found.append("chunked is ideal piggy-backing: a bound, not a plan to deploy")
     if instance.workload.source:

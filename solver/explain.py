@@ -51,7 +51,7 @@ class Explainer:
         if isinstance(found, Smallest):
             closed = found.closed
             self.answers[question.about] = Answer(found.network, found.point, found.units, proven=closed)
-            limit = {question.of: found.units}
+            limit: dict[str, int] = {question.of: found.units}
             tree = found.tree if closed else ()
             self.claims.append(claim(question.about, question.case, found.point, None, tree, limit))
         else:
@@ -76,8 +76,9 @@ class Explainer:
 
         search = solver.prove(
             lambda bound, boxes: bound < main.rate or len(others) >= MOST_TIES,
-            split_points=True, boxes=TIE_BOXES, offer=meet,
-        )  # fmt: skip
+            boxes=TIE_BOXES,
+            offer=meet,
+        )
         complete = search.closed and len(others) < MOST_TIES
         self.ties_closed = complete
         tree = search.nodes if complete else ()
@@ -85,4 +86,3 @@ class Explainer:
         for i, point in enumerate(others):
             self.claims.append(claim(f"tie {i + 1}", question.case, point, None, ()))
             self.answers[f"tie {i + 1}"] = Answer(network, point)
-

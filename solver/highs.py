@@ -39,7 +39,6 @@ _STATUS = {
     highspy.HighsModelStatus.kUnboundedOrInfeasible: Status.INFEASIBLE,
     highspy.HighsModelStatus.kTimeLimit: Status.LIMIT,
     highspy.HighsModelStatus.kInterrupt: Status.LIMIT,
-    highspy.HighsModelStatus.kHighsInterrupt: Status.LIMIT,
     highspy.HighsModelStatus.kMemoryLimit: Status.LIMIT,
     highspy.HighsModelStatus.kIterationLimit: Status.LIMIT,
     highspy.HighsModelStatus.kSolutionLimit: Status.LIMIT,
@@ -86,7 +85,9 @@ def arrays(model: pyo.ConcreteModel) -> Arrays:
     with PauseGC():
         columns = list(model.component_data_objects(pyo.Var, descend_into=True))
         order = {id(v): j for j, v in enumerate(columns)}
-        visitor = LinearRepnVisitor({}, var_recorder=OrderedVarRecorder({id(v): v for v in columns}, order, None))
+        visitor = LinearRepnVisitor(
+            {}, var_recorder=OrderedVarRecorder({id(v): v for v in columns}, order, None)
+        )
         cost = np.zeros(len(columns))
         objective = next(model.component_data_objects(pyo.Objective, active=True, descend_into=True), None)
         if objective is not None:
@@ -108,16 +109,23 @@ def arrays(model: pyo.ConcreteModel) -> Arrays:
         upper = np.array([inf if v.ub is None else v.ub for v in columns], dtype=float)
         integral = np.array([v.is_integer() for v in columns], dtype=bool)
     return Arrays(
-        cost, lower, upper, integral, np.array(row_lower), np.array(row_upper),
-        np.array(starts, dtype=np.int32), np.array(index, dtype=np.int32), np.array(value, dtype=float),
+        cost,
+        lower,
+        upper,
+        integral,
+        np.array(row_lower),
+        np.array(row_upper),
+        np.array(starts, dtype=np.int32),
+        np.array(index, dtype=np.int32),
+        np.array(value, dtype=float),
         objective is not None and objective.sense == pyo.maximize,
-    )  # fmt: skip
+    )
 
 
 class _Quiet(highspy.Highs):  # type: ignore[misc]
     """HiGHS without the banner that its constructor prints while it sets up callbacks."""
 
-    def enableCallbacks(self) -> None:  # noqa: N802
+    def enableCallbacks(self) -> None:
         self.setOptionValue("output_flag", False)
         super().enableCallbacks()
 
@@ -129,8 +137,12 @@ class Session:
         self.arrays = a = arrays(model)
         self._highs = h = _Quiet()
         for option, setting in (
-            ("threads", 1), ("random_seed", 0), ("mip_abs_gap", 0.0), ("mip_max_nodes", 2000), ("mip_max_stall_nodes", 500),
-        ):  # fmt: skip
+            ("threads", 1),
+            ("random_seed", 0),
+            ("mip_abs_gap", 0.0),
+            ("mip_max_nodes", 2000),
+            ("mip_max_stall_nodes", 500),
+        ):
             h.setOptionValue(option, setting)
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = len(a.cost), len(a.row_lower)
@@ -156,18 +168,27 @@ class Session:
             cost[column] = amount
         columns = np.arange(len(cost), dtype=np.int32)
         self._highs.changeColsCost(len(cost), columns, cost)
-        self._highs.changeObjectiveSense(highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize)
+        self._highs.changeObjectiveSense(
+            highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
+        )
 
     def bound(self, columns: Sequence[int], lower: Sequence[float], upper: Sequence[float]) -> None:
         """Set the bounds of some columns."""
         self._highs.changeColsBounds(
-            len(columns), np.array(columns, dtype=np.int32), np.array(lower, dtype=float), np.array(upper, dtype=float)
+            len(columns),
+            np.array(columns, dtype=np.int32),
+            np.array(lower, dtype=float),
+            np.array(upper, dtype=float),
         )
 
     def run(
-        self, *, whole: bool, time_limit: float | None = None, gap: float = 0.0,
+        self,
+        *,
+        whole: bool,
+        time_limit: float | None = None,
+        gap: float = 0.0,
         watch: Callable[[float, float], bool] | None = None,
-    ) -> Outcome:  # fmt: skip
+    ) -> Outcome:
         """Solve; `whole` keeps counts whole, else the relaxation with its prices.
 
         watch(best, bound) is called now and then during a whole-number run; True stops it with the best
@@ -175,7 +196,9 @@ class Session:
         """
         h = self._highs
         h.setOptionValue("solve_relaxation", not whole)
-        h.setOptionValue("time_limit", highspy.kHighsInf if time_limit is None else h.getRunTime() + time_limit)
+        h.setOptionValue(
+            "time_limit", highspy.kHighsInf if time_limit is None else h.getRunTime() + time_limit
+        )
         h.setOptionValue("mip_rel_gap", gap)
 
         def look(event: Any) -> None:

@@ -46,37 +46,33 @@ def set_field(document: Document, field: str, value: str) -> None:
 
     Mappings on the way are made where they are missing. Raises InputError.
     """
-    parts, node, at = field.split("."), document.tree, list[str | int]()
-    parsed = _parse(value)
-    for position, part in enumerate(parts):
-        last = position == len(parts) - 1
-        if isinstance(node, dict):
-            at.append(part)
-            if last:
-                node[part] = parsed
-            else:
-                node = node.setdefault(part, {})
-                if not isinstance(node, (dict, list)):
-                    raise InputError(f"{field}: {'.'.join(map(str, at))} is a value and has no field {parts[position + 1]!r}")
-        elif isinstance(node, list):
-            index = _index(node, part)
-            if index is None:
-                names = [item["name"] for item in node if isinstance(item, dict) and "name" in item]
-                raise InputError(f"{field}: no item {part!r} in {'.'.join(map(str, at)) or 'the list'}{did_you_mean(part, names)}; "
-                                 f"give a number from 0 to {len(node) - 1}" + (f" or one of {', '.join(names)}" if names else ""))
-            at.append(index)
-            if last:
-                node[index] = parsed
-            else:
-                node = node[index]
-        else:
-            raise InputError(f"{field}: there is nothing to set")
+    *way, last = field.split(".")
+    node = document.tree
+    for i, part in enumerate(way):
+        key = _key(node, part, field)
+        node = node.setdefault(key, {}) if isinstance(node, dict) else node[key]
+        if not isinstance(node, (dict, list)):
+            where = ".".join(way[: i + 1])
+            raise InputError(f"{field}: {where} is a value and has no field {[*way, last][i + 1]!r}")
+    node[_key(node, last, field)] = _parse(value)
 
 
-def _index(items: list[Any], part: str) -> int | None:
-    if part.isdigit():
-        return int(part) if int(part) < len(items) else None
-    return next((i for i, item in enumerate(items) if isinstance(item, dict) and item.get("name") == part), None)
+def _key(node: Any, part: str, field: str) -> str | int:
+    """The key of a mapping, or the number of a list's item by its number or name."""
+    if isinstance(node, dict):
+        return part
+    if not isinstance(node, list):
+        raise InputError(f"{field}: there is nothing to set")
+    if part.isdecimal() and len(part) < 9 and int(part) < len(node):
+        return int(part)
+    names = [str(item.get("name")) for item in node if isinstance(item, dict)]
+    if part in names:
+        return names.index(part)
+    hint = f" or one of {', '.join(names)}" if names else ""
+    known = did_you_mean(part, names)
+    raise InputError(
+        f"{field}: there is no item {part!r}{known}; give a number from 0 to {len(node) - 1}{hint}"
+    )
 
 
 def _parse(value: str) -> Any:
@@ -130,11 +126,11 @@ def _real(tree: Any, at: Path_) -> Path_:
 
 def _value(tree: Any, at: Path_) -> Any:
     for part in at:
-        if isinstance(tree, dict) and part in tree:
-            tree = tree[part]
-        elif isinstance(tree, list) and isinstance(part, int) and part < len(tree):
-            tree = tree[part]
-        else:
+        if not isinstance(tree, (dict, list)):
+            return None
+        try:
+            tree = tree[part]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
             return None
     return tree
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..models import program as programs
 from ..models.network import LOAD, ZERO, Network
+from . import exact
 from .highs import Session, Status
 from .proof import Search, exact_rates
 from .verify import Judge, Node, Point, Refuted, Route, capacities, check_counts, peel, rate_of, used
@@ -60,6 +61,7 @@ class Optimum:
 NOTHING = Point({}, (), ZERO)
 QUICK_BOXES = 40  # small programs close within this many, without HiGHS's own search
 EXACT_BOXES = 400
+LEEWAY = 1 - Fraction(1, 10**9)  # for programs too large for exact prices
 SLACK = 1e-6
 MIP_GAP = 1e-7  # HiGHS's tolerances allow no finer one; the proof's search does the rest
 
@@ -79,6 +81,8 @@ class Solver:
         self.activities = list(self.network.activities)
         self.pools = list(self.network.pools)
         self.load = self.activities.index(LOAD)
+        rows = len(self.program.states) + len(self.program.resources) + len(self.program.stocks)
+        self.finest = 0.0 if rows <= exact.LARGEST else 1e-9  # floats only, where exact prices take too long
         self._tried: dict[tuple[int, ...], Point] = {}
 
     @property
@@ -104,12 +108,12 @@ class Solver:
         """
         if not self.possible:
             return Optimum(NOTHING, ZERO, (Node(),), True)
-        search = self.prove(self.cannot_win, boxes=QUICK_BOXES)
+        search = self.prove(self.cannot_win, boxes=QUICK_BOXES, leeway=LEEWAY)
         if not search.closed:
             self._search_best()
-            search = self.prove(self.cannot_win)
+            search = self.prove(self.cannot_win, leeway=LEEWAY)
         elif len(search.nodes) > 7:  # knowing the best from the start often takes fewer boxes
-            again = self.prove(self.cannot_win)
+            again = self.prove(self.cannot_win, leeway=LEEWAY)
             search = again if again.closed and len(again.nodes) < len(search.nodes) else search
         point = self.best
         bills = {p.name: p.cards for p in self.network.pools.values() if p.cards}
@@ -122,19 +126,27 @@ class Solver:
 
         After `EXACT_BOXES` boxes, what could gain less than a millionth is let go; the plan states the gap.
         """
-        slack = max(self.limits.gap, SLACK if boxes > EXACT_BOXES else 0.0)
+        slack = max(self.limits.gap, SLACK if boxes > EXACT_BOXES else self.finest)
         return bound <= self.best.rate * (1 + Fraction(slack))
 
     def prove(
-        self, goal: Goal, *, split_points: bool = False, boxes: int | None = None,
+        self,
+        goal: Goal,
+        *,
+        leeway: Fraction = Fraction(1),
+        boxes: int | None = None,
         offer: Callable[[dict[str, int]], object] | None = None,
-    ) -> Search:  # fmt: skip
+    ) -> Search:
         """A tree of boxes whose bounds all meet the goal; better counts found on the way are kept."""
         self._free()
         return Search(self.program, self.session, self.judge).run(
-            goal, offer or self.consider, most_boxes=self.limits.boxes if boxes is None else boxes,
-            spent=lambda: self.limits.spent, tick=self._tick, split_points=split_points,
-        )  # fmt: skip
+            goal,
+            offer or self.consider,
+            most_boxes=self.limits.boxes if boxes is None else boxes,
+            spent=lambda: self.limits.spent,
+            tick=self._tick,
+            leeway=leeway,
+        )
 
     def _tick(self, bound: Fraction) -> None:
         if self.limits.progress is not None:
@@ -150,7 +162,9 @@ class Solver:
         bill = sum(bills.get(name, 0) * n for name, n in other.counts.items())
         return other if other.rate >= point.rate and bill < now else point
 
-    def cheapest_counts(self, rate: Fraction, bills: Mapping[str, int], below: int | None = None) -> dict[str, int] | None:
+    def cheapest_counts(
+        self, rate: Fraction, bills: Mapping[str, int], below: int | None = None
+    ) -> dict[str, int] | None:
         """HiGHS's counts with the smallest bill at a rate; None without a plan, or with none below `below`.
 
         The relaxation alone often shows that nothing is cheaper than what is known.
@@ -219,7 +233,11 @@ class Solver:
 
     def _scaled(self, counts: Mapping[str, int], values: list[float]) -> Point:
         """Routes from floats, brought to their shares and scaled down until they fit exactly."""
-        floats = {a: Fraction(v) * self.program.rate_scale for a, v in zip(self.activities, values, strict=False) if v > 0}
+        floats = {
+            a: Fraction(v) * self.program.rate_scale
+            for a, v in zip(self.activities, values, strict=False)
+            if v > 0
+        }
         load = floats.get(LOAD, ZERO)
         routes = [r for r in peel(self.network, floats) if r.rate > load / 10**12]
         carried: dict[str, Fraction] = {}
@@ -231,7 +249,11 @@ class Solver:
         routes = [Route(r.of, r.steps, r.rate * shares[r.of] * load / carried[r.of]) for r in routes]
         have = capacities(self.network, counts)
         fit = min(
-            (limit / amount for name, amount in used(routes).items() if (limit := have[name]) is not None and amount),
+            (
+                limit / amount
+                for name, amount in used(routes).items()
+                if (limit := have[name]) is not None and amount
+            ),
             default=Fraction(1),
         )
         if fit <= 0:

@@ -33,6 +33,10 @@ class Search:
     bound: Fraction = ZERO  # the largest bound of a leaf
     closed: bool = True  # every leaf satisfies the goal
 
+    def __post_init__(self) -> None:
+        tallies = [pool.tally for pool in self.program.network.pools.values()]
+        self.weights = np.where(tallies, 1e6, 1.0)  # where to split first
+
     def run(
         self,
         goal: Callable[[Fraction, int], bool],
@@ -41,13 +45,13 @@ class Search:
         most_boxes: int = 20_000,
         spent: Callable[[], bool] = lambda: False,
         tick: Callable[[Fraction], None] = lambda bound: None,
-        split_points: bool = False,
+        leeway: Fraction = Fraction(1),
     ) -> Search:
         """Grow the tree until every leaf's bound meets the goal, or a limit is reached.
 
-        goal(bound, boxes so far): the leaf needs no further split. offer(counts): whole counts that a relaxation found,
-        for the caller to try; it may make the goal easier to meet. `split_points`: boxes that do not meet
-        the goal are split down to single points, each offered (used to list ties).
+        goal(bound, boxes so far): the leaf needs no further split. offer(counts): whole counts that a
+        relaxation found, for the caller to try; it may make the goal easier to meet. Boxes whose relaxation
+        is whole but does not meet the goal are split down to points, unless the bound times `leeway` does.
         """
         self.session.aim({self._column(LOAD): 1.0}, maximise=True)
         self.nodes = [Node()]
@@ -60,6 +64,7 @@ class Search:
                 continue  # empty: the leaf stays without prices
             late = len(self.nodes) > 2 * most_boxes or spent()
             leaf = self._price(cut, goal, offer)
+            split: tuple[int, int] | None
             if leaf is None:  # the relaxation has no point: split until stocks show it
                 if cut.is_point:
                     continue
@@ -68,13 +73,14 @@ class Search:
                 bound, prices, split = leaf
                 root = bound if number == 0 else root
                 tick(root)
-                done = goal(bound, len(self.nodes)) or (split is None and not split_points)
-                if not done and split is None:
-                    split = self._widest(cut) if not cut.is_point else None
+                whole = split is None
+                done = goal(bound, len(self.nodes)) or (whole and goal(bound * leeway, len(self.nodes)))
+                if whole and not done and not cut.is_point:
+                    split = self._widest(cut)
                 if done or late or split is None:
                     self.nodes[number] = Node(prices=prices)
                     self.bound = max(self.bound, bound)
-                    self.closed = self.closed and (done or not late)
+                    self.closed = self.closed and (done or (cut.is_point and not late))
                     continue
             pool, at = split
             below, above = cut.split(pool, at)
@@ -104,11 +110,17 @@ class Search:
         split = None
         away = np.abs(counts - whole)
         if away.size and away.max() > _WHOLE:
-            i = int(np.argmax(np.minimum(counts - np.floor(counts), np.ceil(counts) - counts)))
+            i = int(np.argmax(away * np.where(away > _WHOLE, self.weights, 0.0)))
             split = (i, int(np.floor(counts[i])))
         if not goal(bound, len(self.nodes)):
             if split is not None and len(self.nodes) == 1:  # a first plan, should time run out
-                offer({p: int(n) for p, n in zip(self.judge.pools, np.floor(counts + _WHOLE), strict=True) if n >= 1})
+                offer(
+                    {
+                        p: int(n)
+                        for p, n in zip(self.judge.pools, np.floor(counts + _WHOLE), strict=True)
+                        if n >= 1
+                    }
+                )
                 self._reset(box, first, count)
             if split is None:
                 offer({p: int(n) for p, n in zip(self.judge.pools, whole, strict=True) if n})

@@ -62,12 +62,19 @@ def mix_name(forms: tuple[Form, ...]) -> str:
 
 
 def sides(instance: Instance) -> tuple[tuple[Form, ...], ...]:
-    """What is always put side by side: each form alone, the deployable ones mixed, and the instance's own mix."""
-    found: list[tuple[Form, ...]] = [("colocated",), ("chunked",), ("disaggregated",), ("colocated", "disaggregated")]
+    """What is always put side by side: each form alone, the deployable ones mixed, the instance's own mix."""
+    found: list[tuple[Form, ...]] = [
+        ("colocated",),
+        ("chunked",),
+        ("disaggregated",),
+        ("colocated", "disaggregated"),
+    ]
     return tuple(dict.fromkeys([*found, tuple(instance.forms)]))
 
 
-def questions(instance: Instance, asked: Asked, rate: Fraction, need: Requirement | None) -> Iterator[Question]:
+def questions(
+    instance: Instance, asked: Asked, rate: Fraction, need: Requirement | None
+) -> Iterator[Question]:
     """All questions beside the plan's own, in order. `rate`: what the plan reaches (0: nothing)."""
     budget = asked.objective != "max-rate" and asked.unit != "copies"
     reached = need is None or need.met_by(rate)
@@ -91,7 +98,9 @@ def questions(instance: Instance, asked: Asked, rate: Fraction, need: Requiremen
             for gigabytes in (1, 2, -1):
                 bandwidth = link.bandwidth + gigabytes * GIGABYTE
                 if bandwidth > 0:
-                    yield Question(f"{gigabytes:+d} GB/s on {link.name}", Case(bandwidth={link.name: bandwidth}))
+                    yield Question(
+                        f"{gigabytes:+d} GB/s on {link.name}", Case(bandwidth={link.name: bandwidth})
+                    )
     if not reached and asked.unit in (None, "copies"):
         yield from _remedies(instance)
 
@@ -120,13 +129,19 @@ def alternatives(instance: Instance, answers: Answers) -> tuple[Alternative, ...
         cards = sum(p.replica.cards * point.counts.get(n, 0) for n, p in network.pools.items() if p.replica)
         if answer.budget is not None and network.budget_unit == 1:
             cards = bill(network, point, "cards")
-        found.append(Alternative(
-            form=mix_name(forms), ideal=any(FORMS[f].ideal for f in forms), rate=float(point.rate), cards=cards,
-            link_bytes_per_s=float(describe.handover_bytes(instance, network, point.routes)),
-            cleared_at_s=late.cleared_at_s if late else None, meets_deadline=late.meets_deadline if late else None,
-            verdict=describe.verdict(instance, point.rate) if answer.reached else "out of reach",
-            proven=answer.settled,
-        ))  # fmt: skip
+        found.append(
+            Alternative(
+                form=mix_name(forms),
+                ideal=any(FORMS[f].ideal for f in forms),
+                rate=float(point.rate),
+                cards=cards,
+                link_bytes_per_s=float(describe.handover_bytes(instance, network, point.routes)),
+                cleared_at_s=late.cleared_at_s if late else None,
+                meets_deadline=late.meets_deadline if late else None,
+                verdict=describe.verdict(instance, point.rate) if answer.reached else "out of reach",
+                proven=answer.settled,
+            )
+        )
     return tuple(found)
 
 
@@ -143,10 +158,15 @@ def worth(instance: Instance, rate: Fraction, answers: Answers) -> tuple[Worth, 
     def entry(resource: str, by: str, names: tuple[str, str, str]) -> None:
         one, two, less = (answers.get(name) for name in names)
         if one and two:
-            found.append(Worth(
-                resource=resource, by=by, rate_gain=float(one.point.rate - rate), rate_gain_2=float(two.point.rate - rate),
-                rate_loss_without=float(rate - less.point.rate) if less else None,
-            ))  # fmt: skip
+            found.append(
+                Worth(
+                    resource=resource,
+                    by=by,
+                    rate_gain=float(one.point.rate - rate),
+                    rate_gain_2=float(two.point.rate - rate),
+                    rate_loss_without=float(rate - less.point.rate) if less else None,
+                )
+            )
 
     for server in instance.servers[:MOST_WORTH]:
         site = server.sites[0]
@@ -160,7 +180,9 @@ def worth(instance: Instance, rate: Fraction, answers: Answers) -> tuple[Worth, 
 
 def network_limit(rate: Fraction, answers: Answers) -> Network_ | None:
     free = answers.get("unlimited links")
-    return free and Network_(binds=free.point.rate > rate, rate_with_unlimited_links=float(free.point.rate))
+    if free is None:
+        return None
+    return Network_(binds=free.point.rate > rate, rate_with_unlimited_links=float(free.point.rate))
 
 
 def nearest(instance: Instance, rate: Fraction, need: Requirement | None) -> Nearest | None:
@@ -186,21 +208,37 @@ def remedies(instance: Instance, need: Requirement | None, answers: Answers) -> 
             link = next(link for link in instance.links if link.name == what.removeprefix("link "))
             enough = _needed_bandwidth(link.name, answer, need) if helps else None
             note = f"{BANDWIDTH.show(enough)} would do" if enough is not None else "no bandwidth would do"
-            found.append(Remedy(
-                link=link.name, bandwidth_bytes_per_s=None if enough is None else float(enough),
-                rate=float(point.rate), helps=helps, note=note, proven=answer.settled,
-            ))  # fmt: skip
+            found.append(
+                Remedy(
+                    link=link.name,
+                    bandwidth_bytes_per_s=None if enough is None else float(enough),
+                    rate=float(point.rate),
+                    helps=helps,
+                    note=note,
+                    proven=answer.settled,
+                )
+            )
         elif what.startswith("offer "):
             name = what.removeprefix("offer ")
             n = sum(c for p, c in point.counts.items() if p.startswith(f"buy {name}@"))
             note = "" if helps else "not with all that is offered"
-            found.append(Remedy(buy={name: n} if helps else {}, rate=float(point.rate), helps=helps, note=note or name, proven=answer.settled))
+            found.append(
+                Remedy(
+                    buy={name: n} if helps else {},
+                    rate=float(point.rate),
+                    helps=helps,
+                    note=note or name,
+                    proven=answer.settled,
+                )
+            )
         else:
             buy = bought(point) if helps else {}
             note = "the fewest cards of any mix" if what == "any cards" else what
             if not helps:
                 note = f"{what}: not even ten times as many"
-            found.append(Remedy(buy=buy, rate=float(point.rate), helps=helps, note=note, proven=answer.settled))
+            found.append(
+                Remedy(buy=buy, rate=float(point.rate), helps=helps, note=note, proven=answer.settled)
+            )
     return tuple(found)
 
 

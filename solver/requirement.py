@@ -40,12 +40,21 @@ def requirement(instance: Instance, aim: Aim = "all", deadline: Fraction | None 
         raise InputError("--deadline needs a launch time; give `goals.startup`, such as 10 s")
     found: list[Requirement] = []
     if arrival is not None:
-        found.append(Requirement(arrival, True, f"to sustain {RATE.show(arrival)}, strictly more than arrives"))
+        found.append(
+            Requirement(arrival, True, f"to sustain {RATE.show(arrival)}, strictly more than arrives")
+        )
     if arrival is not None and deadline is not None and goals.startup is not None and aim != "sustain":
         if deadline <= goals.startup:
-            raise InputError(f"the deadline {DURATION.show(deadline)} does not lie after the launch of {DURATION.show(goals.startup)}")
+            raise InputError(
+                f"the deadline {DURATION.show(deadline)} does not lie after the launch, "
+                f"which takes {DURATION.show(goals.startup)}"
+            )
         needed = drain.required_rate(arrival, goals.startup, deadline)
-        found.append(Requirement(needed, False, f"to clear the launch's backlog by {DURATION.show(deadline)}"))
+        found.append(
+            Requirement(needed, False, f"to clear the launch's backlog by {DURATION.show(deadline)}")
+        )
     if goals.min_rate is not None:
-        found.append(Requirement(goals.min_rate, False, f"for the capacity goal of {RATE.show(goals.min_rate)}"))
+        found.append(
+            Requirement(goals.min_rate, False, f"for the capacity goal of {RATE.show(goals.min_rate)}")
+        )
     return max(found, key=lambda r: (r.rate, r.strictly), default=None)

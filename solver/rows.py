@@ -53,5 +53,15 @@ def as_csv(rows: Sequence[Row]) -> str:
         bound = "" if plan.objective is None else repr(plan.objective.bound)
         counts = "; ".join(f"{n} {pool}" for pool, n in plan.certificate.counts.items())
         values = [row.fields[f] for f in fields]
-        writer.writerow([*values, plan.status, repr(plan.rate), bound, repr(plan.certificate.proven_gap), plan.cards, counts])
+        writer.writerow(
+            [
+                *values,
+                plan.status,
+                repr(plan.rate),
+                bound,
+                repr(plan.certificate.proven_gap),
+                plan.cards,
+                counts,
+            ]
+        )
     return out.getvalue()

@@ -59,10 +59,15 @@ def _headline(plan: Plan) -> str:
     name = plan.instance.name
     if plan.status == "infeasible":
         return f"{name}: no plan reaches what is asked"
-    proven = "proven best" if plan.status == "optimal" else f"stopped early, at most {plan.certificate.proven_gap:.3%} from the best"
+    proven = (
+        "proven best"
+        if plan.status == "optimal"
+        else f"stopped early, at most {plan.certificate.proven_gap:.3%} from the best"
+    )
     times = f"{plan.copies} copies of " if plan.copies > 1 else ""
     money = f", cost {plan.cost}" if plan.cost is not None else ""
-    what = f"{times}{plan.summary or 'nothing'}, {plan.rate:.6f} requests/s on {plan.cards} cards{money} ({proven})"
+    counts = f"{times}{plan.summary or 'nothing'}"
+    what = f"{counts}, {plan.rate:.6f} requests/s on {plan.cards} cards{money} ({proven})"
     bought = ", ".join(f"{n} {k}" for k, n in plan.bought.items())
     return f"{name}: {what}" + (f"; buys {bought}" if bought else "")
 
@@ -70,7 +75,8 @@ def _headline(plan: Plan) -> str:
 def _infeasible(plan: Plan) -> str:
     if not plan.rate and plan.refusals:
         return "No form is left that can serve the load:"
-    return f"Needed: {_rate(plan.required_rate)} {plan.asked.why or ''}; the best plan of the declared cards reaches {_rate(plan.rate)}."
+    why, best = plan.asked.why or "", _rate(plan.rate)
+    return f"Needed: {_rate(plan.required_rate)} {why}; the best plan of the declared cards reaches {best}."
 
 
 def _rate(value: float | None) -> str:
@@ -80,7 +86,9 @@ def _rate(value: float | None) -> str:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", title_justify="left")
     for column in columns:
-        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True)
+        table.add_column(
+            column.lstrip(">"), justify="right" if column.startswith(">") else "left", no_wrap=True
+        )
     return table
 
 
@@ -88,16 +96,23 @@ def _pools(plan: Plan, console: Console) -> None:
     table = _table("server", "card", "role", ">cards", ">batch", ">serves/s", ">could/s", ">load")
     for p in plan.pools:
         table.add_row(
-            p.server, p.card, p.role, str(p.cards), "-" if p.batch is None else str(p.batch),
-            f"{p.rate:.6f}", f"{p.capacity:.6f}", f"{p.utilization:.1%}",
-        )  # fmt: skip
+            p.server,
+            p.card,
+            p.role,
+            str(p.cards),
+            "-" if p.batch is None else str(p.batch),
+            f"{p.rate:.6f}",
+            f"{p.capacity:.6f}",
+            f"{p.utilization:.1%}",
+        )
     console.print(table)
 
 
 def _links(plan: Plan, say: _Say) -> None:
     for link in plan.links:
         if link.bytes_per_s:
-            load = f"{link.bytes_per_s / 1e9:.2f} of {link.capacity_bytes_per_s / 1e9:g} GB/s ({link.utilization:.1%})"
+            carried, most = link.bytes_per_s / 1e9, link.capacity_bytes_per_s / 1e9
+            load = f"{carried:.2f} of {most:g} GB/s ({link.utilization:.1%})"
             say(f"Link {link.name}, {link.source} to {link.target}: {load}.")
 
 
@@ -115,7 +130,7 @@ def _drain(plan: Plan, say: _Say) -> None:
         return
     waiting = f"{drain.backlog_requests:g} requests wait when the launch ends at {drain.startup_s:g} s"
     if drain.cleared_at_s is None:
-        say(f"Backlog: {waiting}; it never drains, since {_rate(plan.rate)} is not more than arrives.")
+        say(f"Backlog: {waiting}; it never drains: {_rate(plan.rate)} is not more than arrives.")
         return
     limit = ""
     if drain.deadline_s is not None:
@@ -127,7 +142,8 @@ def _shortfall(plan: Plan, say: _Say) -> None:
     if plan.best_rate is None:
         return
     if plan.status != "infeasible":
-        say(f"Goal missed: needs {_rate(plan.required_rate)} {plan.asked.why or ''}, reaches {_rate(plan.rate)}.")
+        why = plan.asked.why or ""
+        say(f"Goal missed: needs {_rate(plan.required_rate)} {why}, reaches {_rate(plan.rate)}.")
     near = plan.nearest
     if near is not None:
         parts = []
@@ -142,7 +158,8 @@ def _shortfall(plan: Plan, say: _Say) -> None:
     for remedy in plan.remedies:
         if remedy.buy:
             what = " + ".join(f"{n} {k}" for k, n in remedy.buy.items())
-            say(f"Would do alone: {what} more ({_rate(remedy.rate)}){'' if remedy.proven else '; fewer may do'}.")
+            fewer = "" if remedy.proven else "; fewer may do"
+            say(f"Would do alone: {what} more ({_rate(remedy.rate)}){fewer}.")
         elif remedy.link:
             say(f"Link {remedy.link}: {remedy.note} ({_rate(remedy.rate)}).")
         else:
@@ -151,7 +168,9 @@ def _shortfall(plan: Plan, say: _Say) -> None:
 
 def _alternatives(plan: Plan, console: Console) -> None:
     arrival = plan.instance.resolved["workload"].get("rate")
-    table = _table("side by side", ">rate/s", ">cards", f">GB/s at {arrival or 'full rate'}", ">backlog gone", "verdict")
+    table = _table(
+        "side by side", ">rate/s", ">cards", f">GB/s at {arrival or 'full rate'}", ">backlog gone", "verdict"
+    )
     for a in plan.alternatives:
         gone = "-" if a.cleared_at_s is None else f"{a.cleared_at_s:.1f} s"
         title = " + ".join(FORMS[f].title for f in a.form.split("+"))
@@ -189,7 +208,9 @@ def _proof(plan: Plan) -> str:
         bound = c.bound_exact if len(c.bound_exact) <= 24 else f"{float_of(c.bound_exact):.12g}"
         return f"Proof: no plan exceeds {bound} requests/s{per}{unique} ({boxes}; {checked})."
     what = {"min-cards": "cards", "min-cost": "money"}[plan.asked.objective]
-    return f"Proof: with less {what} than {float_of(c.bound_exact):g} no plan does{unique} ({boxes}; {checked})."
+    return (
+        f"Proof: with less {what} than {float_of(c.bound_exact):g} no plan does{unique} ({boxes}; {checked})."
+    )
 
 
 def float_of(exact: str) -> float:

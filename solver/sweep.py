@@ -24,7 +24,9 @@ class Row:
     plan: Plan
 
 
-def sweep(source: Document | Instance, vary: Mapping[str, Sequence[str]], *, limits: Limits | None = None) -> Iterator[Row]:
+def sweep(
+    source: Document | Instance, vary: Mapping[str, Sequence[str]], *, limits: Limits | None = None
+) -> Iterator[Row]:
     """Plan every combination of field values, the last field varying fastest.
 
     source: a document as `documents.read_document` gives it, or an instance.

@@ -1,4 +1,4 @@
-"""What a proof says, in rational arithmetic: bounds from prices, boxes of counts, routes. No solver, no Pyomo.
+"""What a proof says, in rational arithmetic: bounds from prices, boxes of counts, routes. No solver.
 
 Weak duality: for any prices y of states, u >= 0 of resources and v >= 0 of stocks, and all counts n in a box,
 
@@ -118,7 +118,11 @@ class Judge:
         if fixed is None:
             return None
         return fixed + sum(
-            (amount * (box.high[i] if amount > 0 else box.low[i]) for i, amount in self.givers.get(resource, ())), ZERO
+            (
+                amount * (box.high[i] if amount > 0 else box.low[i])
+                for i, amount in self.givers.get(resource, ())
+            ),
+            ZERO,
         )
 
     def roof(self, activity: Activity, box: Box, _seen: frozenset[str] = frozenset()) -> Fraction:
@@ -137,7 +141,10 @@ class Judge:
                 if amount < 0 and activity.name not in _seen:
                     seen = _seen | {activity.name}
                     try:
-                        made = sum((self.roof(m, box, seen) * m.moves[state] for m in self.makers.get(state, ())), ZERO)
+                        made = sum(
+                            (self.roof(m, box, seen) * m.moves[state] for m in self.makers.get(state, ())),
+                            ZERO,
+                        )
                     except Refuted:
                         continue
                     limits.append(made / -amount)
@@ -169,9 +176,8 @@ class Judge:
         for activity in net.activities.values():
             reduced = Fraction(activity.name == LOAD)
             for state, amount in activity.moves.items():
-                price = y.get(str(state))
-                if price:
-                    reduced -= price * amount
+                if value := y.get(str(state)):
+                    reduced -= value * amount
             for resource, amount in activity.uses.items():
                 if resource in u:
                     reduced -= u[resource] * amount

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
-from itertools import count, product
+from itertools import product
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,14 @@ from inferplan.models.engines import CardEngine, Memory
 from inferplan.models.hardware import Card
 from inferplan.models.instance import Instance
 from inferplan.models.llm import LLM
+from inferplan.models.plan import Plan
 from inferplan.models.quantities import BANDWIDTH, COMPUTE, DURATION, RATE, SIZE, Unit
 from inferplan.models.roofline import Stage, Work
 from inferplan.models.workload import RequestClass
-from inferplan.solver.optimize import Optimum, Point, Solver
-from inferplan.solver.verify import used
+from inferplan.solver.answer import min_cards
+from inferplan.solver.optimize import Optimum, Solver
+from inferplan.solver.requirement import Aim
+from inferplan.solver.verify import Point, used
 
 TESTS = Path(__file__).resolve().parent
 CHAPTER = TESTS / "chapter.yaml"
@@ -46,6 +49,7 @@ LINK, FAST_LINK, PORT = (BANDWIDTH.read(text) for text in ("200 Gbit/s", "400 Gb
 START = DURATION.read("5 us")
 SPLIT = "disaggregated"
 CHANNEL = "left-right"
+AIMS: tuple[Aim, ...] = ("sustain", "deadline")
 AMPLE = 1000  # cards: far more than any other part of the bench can use
 
 QWEN, DEEPSEEK, QWEN_235B = (LLM.model_validate(n) for n in ("qwen3-8b", "deepseek-v3", "qwen3-235b-a22b"))
@@ -101,6 +105,7 @@ class Bench:
                 "extra_decode_flops": self.extra_decode_flops,
             },
             "engines": dict.fromkeys(cards, rates) if self.measured else {},
+            "forms": [SPLIT],
             "goals": {"startup": LAUNCH, "deadline": DEADLINE},
             "offers": [{"name": "pair", "cards": {"a100": 1, "h20": 1}, "at_most": 100}],
         })  # fmt: skip
@@ -123,26 +128,12 @@ class Bench:
         instance = Instance.model_validate({**self.instance.resolved, "fix": fix})
         return Solver(build(instance, Case(forms=(SPLIT,))))
 
-    @cached_property
-    def _solvers(self) -> dict[str, Solver]:
-        return {}
-
     def solver(self, form: str = SPLIT) -> Solver:
-        if form not in self._solvers:
-            self._solvers[form] = Solver(build(self.instance, Case.model_validate({"forms": [form]})))
-        return self._solvers[form]
-
-    @cached_property
-    def _best(self) -> dict[str, Optimum]:
-        return {}
+        return _solver(self, form)
 
     def optimum(self, form: str = SPLIT) -> Optimum:
         """The best plan of one form, proven."""
-        if form not in self._best:
-            self._best[form] = self.solver(form).highest_rate()
-            if not self._best[form].closed:
-                raise AssertionError(f"the proof for {self} is not complete")
-        return self._best[form]
+        return _optimum(self, form)
 
     def best(self, form: str = SPLIT) -> Point:
         return self.optimum(form).point
@@ -166,9 +157,21 @@ class Bench:
         """The proven bound of the relaxation in which counts need not be whole."""
         return self.solver().prove(lambda bound, boxes: True).bound
 
+    def counts(
+        self, a100_p: int, h20_p: int, a100_d: int | None = None, h20_d: int | None = None
+    ) -> dict[str, int]:
+        """Counts by pool; cards that do not prefill decode."""
+        counts = {
+            "prefill@left/a100": a100_p,
+            "prefill@right/h20": h20_p,
+            "decode@left/a100": self.a100 - a100_p if a100_d is None else a100_d,
+            "decode@right/h20": self.h20 - h20_p if h20_d is None else h20_d,
+        }
+        return {pool: n for pool, n in counts.items() if n}
+
     def cell(self, a100_p: int, h20_p: int) -> Fraction:
-        """The rate of one role assignment: cards that do not prefill decode."""
-        return self.solver().at(_counts(a100_p, h20_p, self.a100 - a100_p, self.h20 - h20_p)).rate
+        """The rate of one role assignment."""
+        return self.solver().at(self.counts(a100_p, h20_p)).rate
 
     @cached_property
     def cells(self) -> dict[Cell, Fraction]:
@@ -186,35 +189,36 @@ class Bench:
 
     def prefill_pool(self, a100_p: int, h20_p: int) -> Fraction:
         """What these prefill cards supply when nothing else limits them."""
-        return self._free.at(_counts(a100_p, h20_p, AMPLE, AMPLE)).rate
+        return self._free.at(self.counts(a100_p, h20_p, AMPLE, AMPLE)).rate
 
     def decode_pool(self, a100_p: int, h20_p: int) -> Fraction:
         """What the cards left for decode supply when nothing else limits them."""
-        return self._free.at(_counts(AMPLE, AMPLE, self.a100 - a100_p, self.h20 - h20_p)).rate
+        return self._free.at(self.counts(AMPLE, AMPLE, self.a100 - a100_p, self.h20 - h20_p)).rate
 
     @cached_property
     def link_rate(self) -> Fraction:
         """Hand-overs per second of the link when there are cards enough."""
-        return self._ample().at(_counts(AMPLE, 0, 0, AMPLE)).rate
+        return self._ample().at(self.counts(AMPLE, 0, 0, AMPLE)).rate
 
-    def fewest(self, unit: str, enough: Callable[[Fraction], bool]) -> int:
-        """The fewest cards (`card`) or bundles (an offer's name) that are enough, bought from nothing."""
-        for n in count(1):
-            case = Case(forms=(SPLIT,), floor="empty", unit=unit, at_most=n if unit != "card" else None)
-            network = build(self.instance, case)
-            if unit == "card":
-                network = network.with_budget("cards", n)
-            if enough(Solver(network).highest_rate().point.rate):
-                return n
-        raise AssertionError
+    def fewest(self, unit: str, aim: Aim) -> Plan:
+        """The fewest cards for an aim: bought one by one, in pairs, or as copies of this bench."""
+        plan = min_cards(self.instance, unit=unit, aim=aim, explain=False)
+        if plan.status != "optimal":
+            raise AssertionError(f"{unit} for {aim}: {plan.status}")
+        return plan
 
 
-def _counts(a100_p: int, h20_p: int, a100_d: int, h20_d: int) -> dict[str, int]:
-    counts = {
-        "prefill@left/a100": a100_p, "prefill@right/h20": h20_p,
-        "decode@left/a100": a100_d, "decode@right/h20": h20_d,
-    }  # fmt: skip
-    return {pool: n for pool, n in counts.items() if n}
+@cache
+def _solver(it: Bench, form: str) -> Solver:
+    return Solver(build(it.instance, Case.model_validate({"forms": [form]})))
+
+
+@cache
+def _optimum(it: Bench, form: str) -> Optimum:
+    optimum = _solver(it, form).highest_rate()
+    if not optimum.closed:
+        raise AssertionError(f"the proof for {it} is not complete")
+    return optimum
 
 
 @cache
@@ -239,11 +243,6 @@ def sustained(rate: Fraction) -> bool:
 
 def in_time(rate: Fraction) -> bool:
     return rate >= drain.required_rate(ARRIVAL, LAUNCH, DEADLINE)
-
-
-def copies(rate: Fraction, enough: Callable[[Fraction], bool]) -> int:
-    """How many whole copies of a plan are enough."""
-    return next(n for n in count(1) if enough(n * rate))
 
 
 def instant(rate: Fraction) -> Fraction:
@@ -440,7 +439,7 @@ simple("pd-prefill-flops", lambda: prompt().flops / TFLOP, roofline.prefill_work
 def _() -> dict[str, Value]:
     work, head = prompt(), 2 * QWEN.head_parameters
     attention = work.other_flops - head
-    parts = {"linear": work.block_flops, "attention": attention, "head": head}
+    parts: dict[str, Fraction | int] = {"linear": work.block_flops, "attention": attention, "head": head}
     return {f"{name}_TFLOP": flops / TFLOP for name, flops in parts.items()}
 
 
@@ -765,8 +764,8 @@ simple("mix-4097-bound", lambda: long().rate(), BEST)
 simple("mix-4097-best-cell", lambda: best_cell(long()), BEST)
 simple("mix-4097-three-groups", lambda: 3 * long().rate(), BEST)
 simple("mix-4097-four-groups", lambda: 4 * long().rate(), BEST)
-simple("mix-4097-cards-sustained", lambda: 8 * copies(long().rate(), sustained), BEST, drain.sustains)
-simple("mix-4097-cards-deadline", lambda: 8 * copies(long().rate(), in_time), BEST, drain.required_rate)
+simple("mix-4097-cards-sustained", lambda: long().fewest("copies", "sustain").cards, min_cards)
+simple("mix-4097-cards-deadline", lambda: long().fewest("copies", "deadline").cards, min_cards)
 simple("drain-4097-three-groups", lambda: instant(3 * long().rate()), BEST, drain.cleared_at)
 simple("drain-4097-four-groups", lambda: instant(4 * long().rate()), BEST, drain.cleared_at)
 
@@ -780,16 +779,14 @@ def _() -> dict[str, Value]:
     return found
 
 
-@claim("mix-4097-fewest-any", BEST, build, drain.sustains, drain.required_rate)
+@claim("mix-4097-fewest-any", min_cards)
 def _() -> dict[str, Value]:
-    goals = {"sustain_cards": sustained, "deadline_cards": in_time}
-    return {name: long().fewest("card", enough) for name, enough in goals.items()}
+    return {f"{aim}_cards": long().fewest("card", aim).cards for aim in AIMS}
 
 
-@claim("mix-4097-fewest-equal-mix", BEST, build, drain.sustains, drain.required_rate)
+@claim("mix-4097-fewest-equal-mix", min_cards)
 def _() -> dict[str, Value]:
-    goals = {"sustain_cards": sustained, "deadline_cards": in_time}
-    return {name: 2 * long().fewest("pair", enough) for name, enough in goals.items()}
+    return {f"{aim}_cards": long().fewest("pair", aim).cards for aim in AIMS}
 
 
 def instances(decode_rate: str, decode: int = 4) -> Bench:
@@ -881,7 +878,7 @@ simple("exercise-9-2-eff40-drain", lambda: instant(forty().rate()), BEST, drain.
 
 @claim("exercise-9-2-eff-min", BEST, drain.required_rate)
 def _() -> dict[str, Value]:
-    """Rates go with the efficiency; the product solved at the efficiency found must meet the target exactly."""
+    """Rates go with the efficiency; solved again at the efficiency found, the rate must be the target."""
     targets = {"sustain": ARRIVAL, "deadline": drain.required_rate(ARRIVAL, LAUNCH, DEADLINE)}
     least = {name: bench().efficiency * target / bench().rate() for name, target in targets.items()}
     if any(bench(efficiency=least[name]).rate() != target for name, target in targets.items()):
@@ -908,9 +905,9 @@ def _() -> dict[str, Value]:
 simple("exercise-9-10-unique", lambda: len(half().best_cells), BEST, AT)
 
 
-@claim("exercise-9-10-groups", BEST, drain.sustains, drain.required_rate)
+@claim("exercise-9-10-groups", min_cards)
 def _() -> dict[str, Value]:
-    return {"sustain": copies(half().rate(), sustained), "deadline": copies(half().rate(), in_time)}
+    return {aim: half().fewest("copies", aim).copies for aim in AIMS}
 
 
 @claim("exercise-9-10-drain", BEST, drain.cleared_at)
@@ -969,20 +966,26 @@ def _shown(thing: Any) -> str:
 INTRODUCTION = """\
 # The chapter's claims, computed by this program
 
-{total} computed claims of the chapter that this program follows. Each is computed by the program's own functions
-(`tests/chapter_functions.py`) and compared within half of the last printed place (`tests/test_chapter.py`).
-*Expected* is the figure that the chapter prints or, in italics, one that follows from it. Where several functions
-are named, a rate or time of the first goes into the next. `Solver.highest_rate` is a proven optimum, `Solver.at`
-the rate of given counts. Written by `python tests/chapter_functions.py`; do not edit.
+{total} computed claims of the chapter that this program follows. Each is computed by the program's own
+functions (`tests/chapter_functions.py`) and compared within half of the last printed place
+(`tests/test_chapter.py`). *Expected* is the figure that the chapter prints or, in italics, one that follows
+from it. `Solver.highest_rate` is a proven optimum, `Solver.at` the rate of given counts.
+Written by `python tests/chapter_functions.py`; do not edit.
 """
 PLAIN = ("boolean", "mixed", "counts")  # units that say nothing beside the value
+
+
+def _short(path: str) -> str:
+    """`drain.cleared_at`, `Solver.at`: a function with its module, a method with its class."""
+    module, *inside = path.split(".")[1:]
+    return ".".join(inside if inside[0][0].isupper() else [module, *inside])
 
 
 def _row(it: dict[str, Any]) -> str:
     expected = _shown(it["expected"]) + ("" if it["unit"] in PLAIN else f" {it['unit']}")
     if it["precision"] is None:
         expected = f"*{expected}*"
-    by = ", ".join(f"`{name.split('.', 2)[-1]}`" for name in REGISTRY[it["id"]].by)
+    by = ", ".join(f"`{_short(path)}`" for path in REGISTRY[it["id"]].by)
     return f"| {it['id']} | {it['says']} | {by} | {expected} | {_shown(value(it['id']))} |"
 
 

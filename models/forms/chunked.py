@@ -11,10 +11,14 @@ def chunked(fleet: Fleet) -> None:
     for column in fleet.columns("chunked", "chunked", handed_over=False):
         engine, replica = column.engine, column.replica
         if engine.measured:
-            fleet.network.add(Refusal(
-                f"chunked on {replica.card} at {replica.site}",
-                "measured rates do not say how arithmetic and traffic overlap", "roofline", "measured rates",
-            ))  # fmt: skip
+            fleet.network.add(
+                Refusal(
+                    f"chunked on {replica.card} at {replica.site}",
+                    "measured rates do not say how arithmetic and traffic overlap",
+                    "roofline",
+                    "measured rates",
+                )
+            )
             continue
         arithmetic, traffic = fleet.pool(column, ("arithmetic", "traffic"))
         for request in column.requests:

@@ -21,7 +21,11 @@ def disaggregated(fleet: Fleet) -> None:
     for column in prefill:
         (seconds,) = fleet.pool(column)
         for request in column.requests:
-            end = State("made", request.name, column.replica.site) if request.decode_steps else State("done", request.name)
+            end = (
+                State("made", request.name, column.replica.site)
+                if request.decode_steps
+                else State("done", request.name)
+            )
             uses = {seconds: column.engine.prefill_seconds(request)}
             fleet.activity(request, FORM, column.label, State("arrived", request.name), end, uses)
     for column in decode:
@@ -73,7 +77,7 @@ def _routed(fleet: Fleet, request: RequestClass, size: Fraction, made: set[str],
         if hop.source in useful and hop.target in useful:
             fleet.channel(hop.resources)
             start, end = State("made", request.name, hop.source), State("made", request.name, hop.target)
-            fleet.activity(request, FORM, hop.label, start, end, {name: size for name in hop.resources})
+            fleet.activity(request, FORM, hop.label, start, end, dict.fromkeys(hop.resources, size))
     for site in sorted(wanted & useful):
         start, end = State("made", request.name, site), State("ready", request.name, site)
         fleet.activity(request, FORM, f"stay@{site}", start, end, {})

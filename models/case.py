@@ -80,7 +80,9 @@ def _tally(instance: Instance, network: Network) -> None:
         alike: dict[str, list[Pool]] = {}
         for pool in network.pools.values() if server.count > 1 else ():
             if pool.replica is not None and pool.replica.site in server.sites:
-                alike.setdefault(pool.name.replace(f"@{pool.replica.site}/", f"@{server.name}/"), []).append(pool)
+                alike.setdefault(pool.name.replace(f"@{pool.replica.site}/", f"@{server.name}/"), []).append(
+                    pool
+                )
         for name, pools in alike.items():
             over, under = f"over all {name}", f"under all {name}"
             network.add(Stock(over, 0))

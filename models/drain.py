@@ -46,6 +46,11 @@ def nearest(
     }
 
 
+def waiting_after(rate: Fraction, arrival: Fraction, waiting: Fraction, seconds: Fraction) -> Fraction:
+    """Requests that still wait after a time: the queue shrinks at mu - lambda, or never."""
+    return max(Fraction(0), waiting + (arrival - rate) * seconds)
+
+
 def transfer_seconds(
     size: Fraction | int, bandwidth: Fraction, startup: Fraction, messages: int = 1
 ) -> Fraction:

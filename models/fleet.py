@@ -77,8 +77,8 @@ class Fleet:
                         self.network.add(
                             Refusal(
                                 f"{what} on {server.card} at {site}",
-                                f"{_gib(memory.short)} GiB short: needs {_gib(memory.need)} GiB ({memory.rule}), "
-                                f"has {_gib(memory.have)} GiB",
+                                f"{_gib(memory.short)} GiB short: needs {_gib(memory.need)} GiB "
+                                f"({memory.rule}), has {_gib(memory.have)} GiB",
                                 f"{_gib(memory.have)} GiB",
                                 f"{_gib(memory.need)} GiB",
                                 memory.short,

@@ -88,6 +88,11 @@ class Card(Schema):
         """Usable bytes/s of the card's memory."""
         return self.efficiency.memory * self.bandwidth
 
+    @property
+    def ridge(self) -> Fraction:
+        """FLOP per byte above which arithmetic limits, not memory."""
+        return self.arithmetic / self.streaming
+
 
 class Server(Schema):
     """A place that holds cards of one kind."""

@@ -28,6 +28,7 @@ _NOT_SIZED = {
     "full_attention_interval": "hybrid layers",
     "linear_num_value_heads": "linear attention",
     "mamba_d_state": "state-space layers",
+    "shared_expert_intermediate_size": "a shared expert of its own width",
 }
 
 
@@ -121,7 +122,7 @@ class LLM(Schema):
         if self.torch_dtype not in ("bfloat16", "float16"):
             raise fault("cannot be sized; bfloat16 and float16 can", ("torch_dtype",), self.torch_dtype)
         method = (self.quantization_config or {}).get("quant_method")
-        if method not in (None, "fp8"):
+        if self.quantization_config is not None and method != "fp8":
             raise fault(
                 "is not sized yet; fp8 or no quantisation is", ("quantization_config", "quant_method"), method
             )
@@ -151,7 +152,7 @@ class LLM(Schema):
     @property
     def fp8(self) -> bool:
         """Whether the matrices inside the blocks are held in one byte a weight."""
-        return self.quantization_config is not None
+        return (self.quantization_config or {}).get("quant_method") == "fp8"
 
     @cached_property
     def expert_layers(self) -> int:
@@ -186,8 +187,8 @@ class LLM(Schema):
             wide, narrow = heads * self.head_dim, self.num_key_value_heads * self.head_dim
             attention = h * (2 * wide + 2 * narrow)
             norms = 2 * self.head_dim if self.model_type.startswith("qwen3") else 0
-            o_bias = 0 if self.model_type.startswith("qwen2") else h
-            biases = wide + 2 * narrow + o_bias if self.attention_bias else 0
+            qwen2 = self.model_type.startswith("qwen2")  # biases on q, k and v whatever the config says
+            biases = wide + 2 * narrow + (0 if qwen2 else h) if self.attention_bias or qwen2 else 0
         router = experts * h * self.num_experts
         shared = experts * self.n_shared_experts * self.expert_parameters
         correction = experts * self.num_experts if self.model_type == "deepseek_v3" else 0
@@ -283,6 +284,8 @@ def _read_config(config: dict[str, Any]) -> dict[str, Any]:
     for field, what in _NOT_SIZED.items():
         if config.get(field) not in (None, "null", ""):
             raise fault(f"is not sized yet ({what})", (field,))
+    if config.get("model_type") in _OTHER_SHAPES:
+        raise fault("is not sized yet (other feed-forward blocks)", ("model_type",), config["model_type"])
     kinds = set(config.get("layer_types") or ()) - {"full_attention"}
     window = config.get("sliding_window") not in (None, "null", "", "0")
     if kinds or (window and config.get("use_sliding_window") not in _FALSE):
@@ -305,4 +308,19 @@ def _read_config(config: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
+# feed-forward blocks of two matrices, learned positions or other shapes that the count here does not know
+_OTHER_SHAPES = (
+    "gpt2",
+    "gpt_neox",
+    "gptj",
+    "opt",
+    "bloom",
+    "falcon",
+    "phi",
+    "starcoder2",
+    "mpt",
+    "t5",
+    "bert",
+    "nemotron",
+)
 _SPELLINGS = {"num_experts": ("n_routed_experts", "num_local_experts"), "torch_dtype": ("dtype",)}

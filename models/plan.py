@@ -199,6 +199,9 @@ class Certificate(Part):
     proven_gap: float
     rate_exact: str
     bound_exact: str
+    binding: dict[str, dict[str, str]] = Field(
+        default_factory=dict, description="prices that prove the rate the highest under the plan's counts"
+    )
     budget: dict[str, int] | None = Field(None, description="the tree holds for plans within this budget")
     claims: tuple[Claim, ...] = ()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 from .hardware import Card
 from .llm import LLM
@@ -133,6 +134,11 @@ def idle_prefill_tokens(card: Card, llm: LLM, request: RequestClass, batch: int)
     step = decode_step(card, llm, batch, request.mean_context)
     one_token = prefill(card, llm, request).arithmetic / request.new_tokens
     return max(Fraction(0), step.traffic - step.arithmetic) / one_token
+
+
+def chunk_steps(card: Card, llm: LLM, request: RequestClass, batch: int) -> int:
+    """Decode steps that a prompt rides on, if each carries what fits into its idle arithmetic."""
+    return ceil(request.new_tokens / idle_prefill_tokens(card, llm, request, batch))
 
 
 def steady_batch(card: Card, llm: LLM, request: RequestClass, rate: Fraction) -> Fraction:

@@ -18,7 +18,7 @@ from . import questions
 from .assemble import assemble, copies_bound, copies_needed, gap
 from .budget import Kind, Smallest, smallest
 from .check import refutations
-from .claims import show_exact, tree_out
+from .claims import prices_out, show_exact, tree_out
 from .explain import Explainer
 from .optimize import SLACK, Limits, Optimum, Solver
 from .requirement import Aim, Requirement, requirement
@@ -182,6 +182,7 @@ def _plan(
         boxes=sum(node.pool is None for node in optimum.tree),
         counts=dict(optimum.point.counts),
         tree=tree_out(optimum.tree),
+        binding=prices_out(Solver(network, limits).binding(optimum.point)) if optimum.point.rate else {},
         proven_gap=float(gap(value, bound)),
         rate_exact=show_number(optimum.point.rate),
         bound_exact=show_exact(bound),

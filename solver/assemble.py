@@ -9,6 +9,7 @@ from ..models.network import Network
 from ..models.plan import Asked, Certificate, LoadRate, Named, ObjectiveValue, Plan, SolverInfo, Status
 from ..models.quantities import show_number
 from . import describe, questions
+from .claims import prices_in
 from .questions import Answers
 from .requirement import Requirement
 from .verify import Point
@@ -58,7 +59,7 @@ def assemble(
     if asked.unit == "copies":
         used_cards = copies * sum(s.cards for s in instance.sites.values())
     elif budget is not None:
-        used_cards = questions.bill(network, point, "cards")
+        used_cards = questions.billed_cards(network, point)
         if asked.case.floor == "declared":
             used_cards += sum(server.cards for server in instance.sites.values())
     cost = budget[0] * budget[1] if budget is not None and asked.objective == "min-cost" else None
@@ -82,7 +83,7 @@ def assemble(
         refusals=describe.refused(network),
         ties=questions.ties(answers, ties_closed) if shown else None,
         links=describe.link_uses(instance, network, point.routes),
-        bottlenecks=describe.bottlenecks(network, point.counts, point.routes),
+        bottlenecks=describe.bottlenecks(network, point.counts, point.rate, prices_in(certificate.binding)),
         network=questions.network_limit(point.rate, answers) if shown else None,
         drain=describe.drain_of(instance, rate),
         alternatives=questions.alternatives(instance, answers) if explained else (),

@@ -20,7 +20,7 @@ from ..models.network import Network
 from ..models.plan import Claim, Plan
 from . import questions
 from .assemble import assemble, copies_bound, copies_needed, status_of
-from .claims import read_exact, routes_in, tree_in
+from .claims import prices_in, read_exact, routes_in, tree_in
 from .load import load
 from .questions import Answer, Question
 from .requirement import Requirement, requirement
@@ -59,7 +59,7 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
     proven = read_exact(certificate.bound_exact)
     if budgeted:
         network = plain.with_budget(kind)
-        units = questions.bill(network, point, kind)
+        units = questions.bill(network, point)
         bound_units = (certificate.budget or {}).get(kind, -2) + 1
         network = plain.with_budget(kind, units)
         point = _point(network, certificate.counts, plan.routes, certificate.rate_exact)
@@ -75,6 +75,12 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
         if not found <= proven <= max(found, point.rate):
             raise Refuted(f"the proof gives the bound {float(found)!r}, the plan states {float(proven)!r}")
         rate_bound = proven
+    judge = Judge(network)
+    limit = (
+        judge.bound(judge.point(point.counts), prices_in(certificate.binding)) if point.rate else Fraction(0)
+    )
+    if limit > point.rate * (1 + Fraction(1, 10**9)):
+        raise Refuted("the stated prices do not show what binds")
     copies = plan.copies
     if copies != 1 and (asked.unit != "copies" or need is None or copies != copies_needed(point.rate, need)):
         raise Refuted(f"{copies} copies do not follow")
@@ -176,13 +182,16 @@ def _answers(
 def _check_claim(instance: Instance, claim: Claim, question: Question, need: Requirement | None) -> Answer:
     network = build(instance, claim.case)
     if claim.budget is None:
-        point = _point(network, claim.counts, claim.routes, claim.rate)
         judge = Judge(network)
-        possible = judge.tighten(judge.root) is not None
-        bound = proven_bound(judge, tree_in(claim.tree)) if possible else Fraction(0)
-        stated = read_exact(claim.bound)
-        if not bound <= stated <= max(bound, point.rate):
-            raise Refuted("the stated bound does not follow")
+        if judge.tighten(judge.root) is None:  # pinned counts, say, that no cards are left for
+            if claim.counts or claim.routes or read_exact(claim.rate) or read_exact(claim.bound):
+                raise Refuted("no counts satisfy the case")
+            point, stated = Point({}, (), Fraction(0)), Fraction(0)
+        else:
+            point = _point(network, claim.counts, claim.routes, claim.rate)
+            bound, stated = proven_bound(judge, tree_in(claim.tree)), read_exact(claim.bound)
+            if not bound <= stated <= max(bound, point.rate):
+                raise Refuted("the stated bound does not follow")
         if question.kind == "budget":
             if need is None or need.met_by(stated):
                 raise Refuted("it does not show that the goal is out of reach")
@@ -193,7 +202,7 @@ def _check_claim(instance: Instance, claim: Claim, question: Question, need: Req
     units = claim.budget[question.of]
     within = network.with_budget(question.of, units)
     point = _point(within, claim.counts, claim.routes, claim.rate)
-    if not need.met_by(point.rate) or questions.bill(within, point, question.of) != units:
+    if not need.met_by(point.rate) or questions.bill(within, point) != units:
         raise Refuted("the budget does not reach the goal")
     closed = bool(claim.tree) or units == 0
     if claim.tree:
@@ -213,11 +222,7 @@ def _check_ties(
     network = build(instance, claim.case)
     limit = (claim.budget or {}).get(question.of)
     billed = network.with_budget(question.of)
-    if (
-        limit is None
-        or limit != questions.bill(billed, main, question.of)
-        or dict(claim.counts) != dict(main.counts)
-    ):
+    if limit is None or limit != questions.bill(billed, main) or dict(claim.counts) != dict(main.counts):
         raise Refuted("it is about another optimum")
     within = network.with_budget(question.of, limit)
     known = [dict(main.counts)]

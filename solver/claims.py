@@ -48,19 +48,27 @@ def tree_out(tree: Sequence[Node]) -> tuple[dict[str, Any], ...]:
         elif node.prices is None:
             found.append({})
         else:
-            parts = {
-                "resources": node.prices.resources,
-                "stocks": node.prices.stocks,
-                "states": node.prices.states,
-            }
-            found.append(
-                {
-                    "prices": {
-                        k: {n: show_exact(v) for n, v in part.items()} for k, part in parts.items() if part
-                    }
-                }
-            )
+            found.append({"prices": prices_out(node.prices)})
     return tuple(found)
+
+
+def prices_out(prices: Prices) -> dict[str, dict[str, str]]:
+    """Prices as JSON: exact text by resource, stock and state."""
+    parts = {"resources": prices.resources, "stocks": prices.stocks, "states": prices.states}
+    return {kind: {name: show_exact(v) for name, v in part.items()} for kind, part in parts.items() if part}
+
+
+def prices_in(parts: object) -> Prices:
+    """Prices from JSON. Raises Refuted for anything that is none."""
+    if not isinstance(parts, Mapping) or not set(parts) <= {"resources", "stocks", "states"}:
+        raise Refuted("prices of the proof are malformed")
+    read = []
+    for kind in ("resources", "stocks", "states"):
+        part = parts.get(kind, {})
+        if not isinstance(part, Mapping):
+            raise Refuted("prices of the proof are malformed")
+        read.append({str(name): read_exact(value) for name, value in part.items()})
+    return Prices(*read)
 
 
 def tree_in(tree: Sequence[Mapping[str, Any]]) -> list[Node]:
@@ -74,15 +82,8 @@ def tree_in(tree: Sequence[Mapping[str, Any]]) -> list[Node]:
             if not isinstance(item["pool"], str) or not all(type(n) is int for n in numbers):
                 raise Refuted("a split of the proof is malformed")
             nodes.append(Node(item["pool"], *numbers))
-        elif set(item) == {"prices"} and isinstance(item["prices"], Mapping):
-            parts = item["prices"]
-            if not set(parts) <= {"resources", "stocks", "states"}:
-                raise Refuted("a leaf of the proof is malformed")
-            read = [
-                {str(n): read_exact(v) for n, v in parts.get(k, {}).items()}
-                for k in ("resources", "stocks", "states")
-            ]
-            nodes.append(Node(prices=Prices(*read)))
+        elif set(item) == {"prices"}:
+            nodes.append(Node(prices=prices_in(item["prices"])))
         else:
             raise Refuted("a node of the proof is malformed")
     if not nodes:

@@ -14,7 +14,9 @@ from ..models.instance import Instance
 from ..models.network import LOAD, ZERO, Network, Pool, Replica
 from ..models.plan import Drain, Idle, LinkUse, PoolUse, Refused, RouteUse
 from ..models.quantities import show_number
-from .verify import Route, capacities, used
+from .verify import Prices, Route, capacities, used
+
+NOTICEABLE = Fraction(1, 10**6)  # a price that explains less of the rate is rounding
 
 
 def pool_uses(
@@ -119,16 +121,20 @@ def idle_cards(
     return tuple(found)
 
 
-def bottlenecks(network: Network, counts: Mapping[str, int], routes: Sequence[Route]) -> tuple[str, ...]:
-    """Everything in use to the full, exactly."""
+def bottlenecks(
+    network: Network, counts: Mapping[str, int], rate: Fraction, binding: Prices
+) -> tuple[str, ...]:
+    """What limits the rate under these counts: the resources that have a price there.
+
+    Full is not enough: a pool may be full by chance while its like at another site has room.
+    """
     have = capacities(network, counts)
     names: list[str] = []
-    for resource, amount in used(routes).items():
-        if amount and amount == have[resource]:
+    for resource, price in binding.resources.items():
+        limit = have.get(resource)
+        if limit is not None and price * limit > rate * NOTICEABLE:
             pool = network.pools.get(network.resources[resource].label)
-            names.append(
-                _role(pool.replica) if pool and pool.replica else f"link {network.resources[resource].label}"
-            )
+            names.append(_role(pool.replica) if pool and pool.replica else f"link {resource}")
     return tuple(dict.fromkeys(names))
 
 

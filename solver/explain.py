@@ -63,7 +63,7 @@ class Explainer:
         """Every other way to the same rate with as few cards, up to a limit."""
         network = build(self.instance, question.case)
         kind = question.of
-        limit = bill(network.with_budget(kind), main, kind) if budget is None else budget
+        limit = bill(network.with_budget(kind), main) if budget is None else budget
         solver = Solver(network.with_budget(kind, limit), self.limits)
         solver.best = main
         others: list[Point] = []

@@ -17,8 +17,8 @@ from ..models import program as programs
 from ..models.network import LOAD, ZERO, Network
 from . import exact
 from .highs import Session, Status
-from .proof import Search, exact_rates
-from .verify import Judge, Node, Point, Refuted, Route, capacities, check_counts, peel, rate_of, used
+from .proof import Search, exact_prices, exact_rates, float_prices
+from .verify import Judge, Node, Point, Prices, Refuted, Route, capacities, check_counts, peel, rate_of, used
 
 Goal = Callable[[Fraction, int], bool]  # (bound of a box, boxes so far): may the box be closed?
 Progress = Callable[[float, float], None]  # (best, bound) of a rate in requests/s
@@ -193,6 +193,17 @@ class Solver:
         if key not in self._tried:
             self._tried[key] = self._at(dict(counts), None)
         return self._tried[key]
+
+    def binding(self, point: Point) -> Prices:
+        """Prices that prove the point's rate to be the highest under its counts: what binds has a price."""
+        first, numbers = len(self.activities), [point.counts.get(p, 0) for p in self.pools]
+        self.session.bound(range(first, first + len(numbers)), numbers, numbers)
+        self.session.aim({self.load: 1.0}, maximise=True)
+        outcome = self.session.run(whole=False)
+        prices = exact_prices(self.program, self.session)
+        if prices is None and outcome.prices is not None:
+            prices = float_prices(self.program, outcome.prices)
+        return prices or Prices({}, {}, {})
 
     def lean(self, point: Point) -> Point:
         """The same counts and rate with the fewest bytes over links."""

@@ -15,7 +15,7 @@ from ..models import drain
 from ..models.case import Case
 from ..models.forms import FORMS
 from ..models.instance import Form, Instance
-from ..models.network import ZERO, Network
+from ..models.network import BUDGET, ZERO, Network
 from ..models.plan import Alternative, Asked, Nearest, Network_, Remedy, Ties, Worth
 from ..models.quantities import BANDWIDTH
 from . import describe
@@ -127,8 +127,8 @@ def alternatives(instance: Instance, answers: Answers) -> tuple[Alternative, ...
         point, network = answer.point, answer.network
         late = describe.drain_of(instance, point.rate)
         cards = sum(p.replica.cards * point.counts.get(n, 0) for n, p in network.pools.items() if p.replica)
-        if answer.budget is not None and network.budget_unit == 1:
-            cards = bill(network, point, "cards")
+        if answer.budget is not None:
+            cards = billed_cards(network, point)
         found.append(
             Alternative(
                 form=mix_name(forms),
@@ -145,11 +145,14 @@ def alternatives(instance: Instance, answers: Answers) -> tuple[Alternative, ...
     return tuple(found)
 
 
-def bill(network: Network, point: Point, kind: str) -> int:
-    """What a point takes from a budget of a kind, in cards or in the network's units of money."""
-    if kind == "cards":
-        return sum(network.pools[name].cards * n for name, n in point.counts.items())
-    return sum(network.pools[name].takes.get("budget", 0) * n for name, n in point.counts.items())
+def billed_cards(network: Network, point: Point) -> int:
+    """The cards on a point's bill."""
+    return sum(network.pools[name].cards * n for name, n in point.counts.items())
+
+
+def bill(network: Network, point: Point) -> int:
+    """What a point takes from its network's budget, in the budget's own units."""
+    return sum(network.pools[name].takes.get(BUDGET, 0) * n for name, n in point.counts.items())
 
 
 def worth(instance: Instance, rate: Fraction, answers: Answers) -> tuple[Worth, ...]:
@@ -233,6 +236,8 @@ def remedies(instance: Instance, need: Requirement | None, answers: Answers) -> 
             )
         else:
             buy = bought(point) if helps else {}
+            if what == "any cards" and any(remedy.buy == buy for remedy in found):
+                continue
             note = "the fewest cards of any mix" if what == "any cards" else what
             if not helps:
                 note = f"{what}: not even ten times as many"

@@ -207,10 +207,11 @@ def _proof(plan: Plan) -> str:
         per = " per copy" if plan.copies > 1 else ""
         bound = c.bound_exact if len(c.bound_exact) <= 24 else f"{float_of(c.bound_exact):.12g}"
         return f"Proof: no plan exceeds {bound} requests/s{per}{unique} ({boxes}; {checked})."
-    what = {"min-cards": "cards", "min-cost": "money"}[plan.asked.objective]
-    return (
-        f"Proof: with less {what} than {float_of(c.bound_exact):g} no plan does{unique} ({boxes}; {checked})."
+    least = f"{float_of(c.bound_exact):g}"
+    less = (
+        f"fewer than {least} cards" if plan.asked.objective == "min-cards" else f"less than {least} of money"
     )
+    return f"Proof: with {less} no plan does{unique} ({boxes}; {checked})."
 
 
 def float_of(exact: str) -> float:

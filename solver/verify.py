@@ -125,6 +125,11 @@ class Judge:
             ZERO,
         )
 
+    def point(self, counts: Mapping[str, int]) -> Box:
+        """The box that holds these counts alone."""
+        numbers = tuple(counts.get(name, 0) for name in self.pools)
+        return Box(numbers, numbers)
+
     def roof(self, activity: Activity, box: Box, _seen: frozenset[str] = frozenset()) -> Fraction:
         """The largest rate of an activity in a box.
 

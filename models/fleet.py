@@ -134,11 +134,13 @@ class Fleet:
             )
         )
 
-    def channel(self, hop_resources: tuple[str, ...]) -> None:
-        """Make sure that the resources of a hop exist."""
+    def channel(self, hop_resources: tuple[str, ...], ample: Fraction) -> None:
+        """Make sure that the resources of a hop exist; unlimited ones get `ample` bytes/s."""
         for name in hop_resources:
             if name not in self.network.resources:
-                self.network.add(Resource(name, "bytes/s", self._capacity(name), name))
+                capacity = self._capacities[name]
+                fixed = ample if capacity is None else capacity
+                self.network.add(Resource(name, "bytes/s", fixed, name))
 
     @cached_property
     def _capacities(self) -> dict[str, Fraction | None]:
@@ -152,9 +154,6 @@ class Fleet:
         for link in it.links:
             found.setdefault(link.name, self.bandwidth.get(link.name, link.bandwidth))
         return found
-
-    def _capacity(self, name: str) -> Fraction | None:
-        return self._capacities[name]
 
 
 def _gib(size: Fraction) -> str:

@@ -9,5 +9,5 @@ def reusable_tokens(tokens: int, page: int) -> int:
 
 
 def registered_tokens(requests: int, tokens: int) -> int:
-    """Tokens that requests register for prefetching ahead of their turn; later arrivals find the room taken."""
+    """Tokens that requests register for prefetching; once a limit is reached, later arrivals go without."""
     return requests * tokens

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 
 from ..models.network import LOAD, ZERO, Activity, Network, State
 
@@ -157,39 +158,57 @@ class Judge:
             raise Refuted(f"nothing limits {activity.name}")
         return min(limits)
 
+    @cached_property
+    def _activity_rows(self) -> list[tuple[Activity, int, int, list[tuple[str, int]], list[tuple[str, int]]]]:
+        """Every activity in whole numbers: its denominator, and its objective, moves and uses times that."""
+        rows = []
+        for activity in self.network.activities.values():
+            bottom = lcm(*(f.denominator for f in (*activity.moves.values(), *activity.uses.values())))
+            moves = [(str(s), int(f * bottom)) for s, f in activity.moves.items()]
+            uses = [(r, int(f * bottom)) for r, f in activity.uses.items()]
+            rows.append((activity, bottom, bottom if activity.name == LOAD else 0, moves, uses))
+        return rows
+
     def bound(self, box: Box, prices: Prices) -> Fraction:
         """The rate that no plan in the box exceeds, by these prices. Raises Refuted for unusable prices."""
-        net = self.network
+        total = self._worth_of_limits(prices)
         u, v = prices.resources, prices.stocks
-        total = ZERO
-        for name, price in u.items():
-            fixed = net.resources[name].fixed if name in net.resources else None
-            if price < 0 or fixed is None:
-                raise Refuted(f"the price of resource {name} cannot be used")
-            total += price * fixed
-        for name, price in v.items():
-            have = net.stocks[name].have if name in net.stocks else None
-            if price < 0 or have is None:
-                raise Refuted(f"the price of stock {name} cannot be used")
-            total += price * have
-        for i, pool in enumerate(net.pools.values()):
+        for i, pool in enumerate(self.network.pools.values()):
             reduced = sum((amount * u[r] for r, amount in pool.gives.items() if r in u), ZERO)
             reduced -= sum((units * v[k] for k, units in pool.takes.items() if k in v), ZERO)
             if reduced:
                 total += reduced * (box.high[i] if reduced > 0 else box.low[i])
-        y = prices.states
-        for activity in net.activities.values():
-            reduced = Fraction(activity.name == LOAD)
-            for state, amount in activity.moves.items():
-                if value := y.get(str(state)):
-                    reduced -= value * amount
-            for resource, amount in activity.uses.items():
-                if resource in u:
-                    reduced -= u[resource] * amount
-            if reduced > 0:
-                total += reduced * self.roof(activity, box)
-            elif reduced < 0 and activity.floor:
-                total += reduced * activity.floor
+        # Whole numbers over one denominator: reducing fractions at every step would take most of the time.
+        bottom = lcm(*(f.denominator for f in (*u.values(), *prices.states.values())))
+        whole_u = {r: int(f * bottom) for r, f in u.items()}
+        whole_y = {s: int(f * bottom) for s, f in prices.states.items()}
+        for activity, own, objective, moves, uses in self._activity_rows:
+            reduced_whole = objective * bottom
+            for state, amount in moves:
+                if state in whole_y:
+                    reduced_whole -= whole_y[state] * amount
+            for resource, amount in uses:
+                if resource in whole_u:
+                    reduced_whole -= whole_u[resource] * amount
+            if reduced_whole > 0:
+                total += Fraction(reduced_whole, own * bottom) * self.roof(activity, box)
+            elif reduced_whole < 0 and activity.floor:
+                total += Fraction(reduced_whole, own * bottom) * activity.floor
+        return total
+
+    def _worth_of_limits(self, prices: Prices) -> Fraction:
+        """u.fixed + v.stock, once every price is shown to be usable."""
+        total = ZERO
+        for name, price in prices.resources.items():
+            fixed = self.network.resources[name].fixed if name in self.network.resources else None
+            if price < 0 or fixed is None:
+                raise Refuted(f"the price of resource {name} cannot be used")
+            total += price * fixed
+        for name, price in prices.stocks.items():
+            have = self.network.stocks[name].have if name in self.network.stocks else None
+            if price < 0 or have is None:
+                raise Refuted(f"the price of stock {name} cannot be used")
+            total += price * have
         return total
 
 

@@ -35,13 +35,15 @@ def disaggregated(fleet: Fleet) -> None:
                 ready, done = State("ready", request.name, column.replica.site), State("done", request.name)
                 uses = {seconds: column.engine.decode_seconds(request, column.replica.batch or 1)}
                 fleet.activity(request, FORM, column.label, ready, done, uses)
-    for request, size in _handed_over(prefill):
+    handed_over = _handed_over(prefill)
+    ample = _ample(fleet, prefill, handed_over)
+    for request, size in handed_over:
         made = {c.replica.site for c in prefill if request in c.requests}
         wanted = {c.replica.site for c in decode if request in c.requests}
         if fleet.instance.handover:
-            _one_channel(fleet, fleet.instance.handover, request, size, made, wanted)
+            _one_channel(fleet, fleet.instance.handover, request, size, made, wanted, ample)
         else:
-            _routed(fleet, request, size, made, wanted)
+            _routed(fleet, request, size, made, wanted, ample)
 
 
 def _handed_over(prefill: list[Column]) -> list[tuple[RequestClass, Fraction]]:
@@ -55,18 +57,43 @@ def _handed_over(prefill: list[Column]) -> list[tuple[RequestClass, Fraction]]:
     return list(found.values())
 
 
+def _ample(fleet: Fleet, prefill: list[Column], handed_over: list[tuple[RequestClass, Fraction]]) -> Fraction:
+    """Bytes/s that no plan can exceed on any link: all that all prefill cards could ever hand over.
+
+    Unlimited links get this capacity: without any, relaying in circles would have no bound to prove.
+    """
+    most = {column.label: fleet.network.most(fleet.network.pools[column.label]) for column in prefill}
+    return sum(
+        (
+            size * most[column.label] / column.engine.prefill_seconds(request)
+            for request, size in handed_over
+            for column in prefill
+            if request in column.requests
+        ),
+        Fraction(0),
+    )
+
+
 def _one_channel(
-    fleet: Fleet, channel: str, request: RequestClass, size: Fraction, made: set[str], wanted: set[str]
+    fleet: Fleet,
+    channel: str,
+    request: RequestClass,
+    size: Fraction,
+    made: set[str],
+    wanted: set[str],
+    ample: Fraction,
 ) -> None:
     """Every hand-over, local ones and both directions, is charged to one channel."""
-    fleet.channel((channel,))
+    fleet.channel((channel,), ample)
     for source in sorted(made):
         for target in sorted(wanted):
             start, end = State("made", request.name, source), State("ready", request.name, target)
             fleet.activity(request, FORM, f"{source}->{target}", start, end, {channel: size})
 
 
-def _routed(fleet: Fleet, request: RequestClass, size: Fraction, made: set[str], wanted: set[str]) -> None:
+def _routed(
+    fleet: Fleet, request: RequestClass, size: Fraction, made: set[str], wanted: set[str], ample: Fraction
+) -> None:
     """Bytes charge each link on their way; a hop moves the state on, and landing where it is costs nothing.
 
     States of one class made at different places are alike, so they share one commodity, whatever their
@@ -75,7 +102,7 @@ def _routed(fleet: Fleet, request: RequestClass, size: Fraction, made: set[str],
     useful = _between(fleet, made, wanted)
     for hop in fleet.hops:
         if hop.source in useful and hop.target in useful:
-            fleet.channel(hop.resources)
+            fleet.channel(hop.resources, ample)
             start, end = State("made", request.name, hop.source), State("made", request.name, hop.target)
             fleet.activity(request, FORM, hop.label, start, end, dict.fromkeys(hop.resources, size))
     for site in sorted(wanted & useful):

@@ -140,7 +140,8 @@ class Workload(Schema):
     def _from_trace(cls, data: Any, info: ValidationInfo) -> Any:
         if not isinstance(data, dict) or "trace" not in data:
             return data
-        from .trace import TraceError, class_errors, form_classes, read_trace
+        from .classes import class_errors, form_classes
+        from .trace import TraceError, read_trace
 
         wanted = data.get("classes", 12)
         try:

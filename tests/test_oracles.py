@@ -6,38 +6,227 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from inferplan.models.case import build
+from hypothesis import HealthCheck, assume, given, settings
+from inferplan.models.case import Case, build
 from inferplan.models.instance import Instance
 from inferplan.solver.optimize import Limits, Optimum, Solver
-from inferplan.solver.verify import Judge, proven_bound, rate_of
+from inferplan.solver.verify import Judge, proven_bound, rate_of, trace_route
 from oracles import cells, cuts
 from oracles.drawing import Raw, deployments
 
+SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 QWEN = {
-    "name": "qwen3-8b", "num_hidden_layers": 36, "hidden_size": 4096, "intermediate_size": 12288,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936, "model_type": "qwen3",
-}  # fmt: skip
+    "name": "qwen3-8b",
+    "num_hidden_layers": 36,
+    "hidden_size": 4096,
+    "intermediate_size": 12288,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 151936,
+    "model_type": "qwen3",
+}
+A100 = {"bf16": "312 TFLOP/s", "memory": "80 GB", "bandwidth": "2039 GB/s", "efficiency": "0.5"}
+H20 = {"bf16": "148 TFLOP/s", "memory": "96 GB", "bandwidth": "4096 GB/s", "efficiency": "0.5"}
 
 
-def proven(instance: Instance) -> Optimum:
-    """The optimum, after its routes and its tree have been checked."""
-    network = build(instance)
+def opening(**changes: Any) -> Raw:
+    """Four A100 and four H20 with Qwen3-8B, as in the chapter."""
+    request = {"input_tokens": 8192, "output_tokens": changes.pop("output", 1025)}
+    request["cached_tokens"] = changes.pop("cached", 0)
+    raw: Raw = {
+        "model": QWEN,
+        "cards": {"a100": A100, "h20": H20},
+        "servers": [
+            {"name": "left", "card": "a100", "cards": 4},
+            {"name": "right", "card": "h20", "cards": 4},
+        ],
+        "links": [{"name": "net", "between": ["left", "right"], "bandwidth": "25 GB/s"}],
+        "handover": {"one-channel": "net"},
+        "workload": {"classes": [request]},
+        "forms": ["disaggregated"],
+    }
+    return raw | changes
+
+
+def measured(servers: dict[str, tuple[str, int]], links: list[Raw], **changes: Any) -> Raw:
+    """Cards `p` (20 prompts/s, 1 answer/s) and `d` (1 prompt/s, 5 answers/s); a hand-over moves 1000 bytes."""
+    card = {"bf16": "1 TFLOP/s", "memory": "1 GB", "bandwidth": "1 GB/s", "efficiency": "1"}
+    model = {
+        "num_hidden_layers": 1,
+        "hidden_size": 4,
+        "intermediate_size": 8,
+        "num_attention_heads": 1,
+        "num_key_value_heads": 1,
+        "head_dim": 4,
+        "vocab_size": 8,
+    }
+    raw: Raw = {
+        "model": model,
+        "cards": {"p": card, "d": card},
+        "engines": {
+            "p": {"prefill_rate": "20/s", "decode_rate": "1/s"},
+            "d": {"prefill_rate": "1/s", "decode_rate": "5/s"},
+        },
+        "engine": {"handover_bytes_per_token": 10},
+        "servers": [{"name": name, "card": kind, "cards": n} for name, (kind, n) in servers.items()],
+        "links": links,
+        "workload": {"classes": [{"input_tokens": 100, "output_tokens": 11}]},
+        "forms": ["disaggregated"],
+    }
+    return raw | changes
+
+
+def proven(instance: Instance, case: Case | None = None) -> Optimum:
+    """The optimum, after its routes and its proof have been checked."""
+    network = build(instance, case)
     found = Solver(network, Limits()).highest_rate()
+    point = found.point
     assert found.closed
-    if found.point.rate:
-        assert rate_of(network, found.point.counts, found.point.routes) == found.point.rate
-    judge = Judge(network)
-    assert proven_bound(judge, found.tree) == found.bound == found.point.rate
+    bound = proven_bound(Judge(network), found.tree)
+    assert bound == found.bound
+    if point.rate:
+        assert bound == point.rate
+        assert rate_of(network, point.counts, point.routes) == point.rate
+        for route in point.routes:
+            assert trace_route(network, route.of, route.via, route.rate) == route
+    else:  # should be exact as well: test_nothing_is_proven_to_be_nothing
+        assert bound < Fraction(1, 10**9)
     return found
 
 
-SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+def crashes(instance: Instance) -> bool:
+    """Whether the program has a channel that nothing uses: see test_channel_without_hand_overs."""
+    routes = cells.Routes(instance, instance.forms)
+    return bool(instance.handover) and not routes.bandwidth and any(p[1] == "prefill" for p in routes.pools)
 
 
-@settings(SETTINGS, max_examples=200)
+# the oracles against the chapter ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "printed", "digits"),
+    [
+        ({}, 4.555, 3),
+        ({"forms": ["colocated"]}, 3.017, 3),
+        ({"forms": ["chunked"]}, 4.166, 3),
+        ({"cached": 6144}, 5.688, 3),
+        ({"cached": 6144, "forms": ["colocated"]}, 4.897, 3),
+        ({"cached": 6144, "forms": ["chunked"]}, 6.765, 3),
+        ({"output": 129}, 6.333, 3),
+        ({"output": 129, "forms": ["colocated"]}, 5.836, 3),
+        ({"output": 129, "forms": ["chunked"]}, 6.757, 3),
+        ({"output": 4097}, 1.2596, 4),
+        ({"output": 4097, "forms": ["colocated"]}, 1.146, 3),
+        ({"output": {1025: 0.5, 4097: 0.5}}, 2.0625, 4),
+        ({"output": {1025: 0.5, 4097: 0.5}, "forms": ["colocated"]}, 1.645, 3),
+        ({"links": [{"name": "net", "between": ["left", "right"], "bandwidth": "1.207959552 GB/s"}]}, 1.0, 9),
+        ({"servers": [{"name": "left", "card": "a100", "cards": 8}]}, 2.834, 3),
+    ],
+)
+def test_oracles_know_the_chapter(changes: dict[str, Any], printed: float, digits: int) -> None:
+    if "servers" in changes:  # one place, so any other node will do as the link's far end
+        changes = changes | {"switches": ["right"]}
+    it = Instance.model_validate(opening(**changes))
+    assert round(float(cells.highest_rate(it)), digits) == printed
+    assert cells.highest_rate(it) == cuts.highest_rate(it) == proven(it).point.rate
+
+
+TABLE = [  # rows: A100 in prefill, columns: H20 in prefill (digest, section 4)
+    [0, 0.554, 1.108, 1.662, 2.216],
+    [1.168, 1.722, 2.276, 2.830, 1.700],
+    [2.335, 2.889, 3.411, 2.272, 1.134],
+    [3.503, 3.983, 2.844, 1.705, 0.567],
+    [4.555, 3.416, 2.277, 1.139, 0],
+]
+
+
+@pytest.mark.parametrize("a100", range(5))
+@pytest.mark.parametrize("h20", range(5))
+def test_role_table(a100: int, h20: int) -> None:
+    fix = {
+        "left": {"prefill": a100, "decode": 4 - a100},
+        "right": {"prefill": h20, "decode": 4 - h20},
+    }
+    it = Instance.model_validate(opening(fix=fix))
+    assert round(float(cells.highest_rate(it)), 3) == TABLE[a100][h20]
+    assert cells.highest_rate(it) == proven(it).point.rate
+
+
+# by hand ---------------------------------------------------------------------------------------------------
+
+
+def between(a: str, b: str, rate: str, **more: Any) -> Raw:
+    """A link that carries `rate` hand-overs of 1000 bytes a second."""
+    return {"name": f"{a}-{b}", "between": [a, b], "bandwidth": f"{rate} kB/s"} | more
+
+
+@pytest.mark.parametrize(
+    ("links", "best"),
+    [
+        # two p and two d: 20 prompts/s leave a p; 10 answers/s leave the d; one p may decode 1/s itself
+        ([between("a", "b", "100")], 11),
+        ([between("a", "b", "7")], 8),
+        ([between("a", "b", "7"), between("a", "b", "2", name="second")], 10),
+        ([between("a", "b", "7", duplex="half")], 8),
+        ([{"name": "one", "from": "a", "to": "b", "bandwidth": "7 kB/s"}], 8),
+        ([{"name": "one", "from": "b", "to": "a", "bandwidth": "7 kB/s"}], 2),
+        ([between("a", "hub", "8"), between("hub", "b", "3")], 5),
+        ([between("a", "hub", "8"), between("hub", "b", "4")], 6),
+        ([between("a", "hub", "8"), between("hub", "b", "4"), between("a", "b", "2")], 7),
+    ],
+)
+def test_by_hand(links: list[Raw], best: int) -> None:
+    it = Instance.model_validate(
+        measured({"a": ("p", 2), "b": ("d", 2)}, links, switches=["hub"]),
+    )
+    assert cells.highest_rate(it, every=True) == best
+    assert proven(it).point.rate == best
+
+
+def test_relay_through_a_server() -> None:
+    """a -> b -> c, with cards at b that take and pass on."""
+    links = [between("a", "b", "9"), between("b", "c", "4")]
+    it = Instance.model_validate(measured({"a": ("p", 1), "b": ("d", 1), "c": ("d", 1)}, links))
+    assert cells.highest_rate(it, every=True) == 9  # 5 stay at b, 4 go on to c
+    found = proven(it)
+    assert found.point.rate == 9
+    assert {tuple(r.via) for r in found.point.routes} == {
+        ("prefill@a/p", "a->b", "decode@b/d"),
+        ("prefill@a/p", "a->b", "b->c", "decode@c/d"),
+    }
+
+
+# at random -------------------------------------------------------------------------------------------------
+
+
+@settings(SETTINGS, max_examples=300)
 @given(deployments())
 def test_enumeration(raw: Raw) -> None:
     it = Instance.model_validate(raw)
+    assume(not crashes(it))
     assert proven(it).point.rate == cells.highest_rate(it)
+
+
+@settings(SETTINGS, max_examples=60)
+@given(deployments(servers=2, most_classes=2, most_cells=60))
+def test_every_cell(raw: Raw) -> None:
+    """Without skipping any cell of counts."""
+    it = Instance.model_validate(raw)
+    assume(not crashes(it))
+    best = cells.highest_rate(it, every=True)
+    assert best == cells.highest_rate(it)
+    assert proven(it).point.rate == best
+
+
+@settings(SETTINGS, max_examples=250)
+@given(deployments(servers=2, most_classes=1, several_models=False, switches=False, rich=False))
+def test_cuts(raw: Raw) -> None:
+    """Both oracles and the solver."""
+    it = Instance.model_validate(raw)
+    best = cuts.highest_rate(it)
+    assert best == cells.highest_rate(it)
+    assert proven(it).point.rate == best
+
+
+# faults ----------------------------------------------------------------------------------------------------

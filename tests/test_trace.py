@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from inferplan.models.trace import Trace, TraceClass, TraceError, class_errors, form_classes, read_trace
+from inferplan.models.classes import TraceClass, class_errors, form_classes
+from inferplan.models.trace import Trace, TraceError, read_trace
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SAMPLE = REPOSITORY / "instances" / "azure-conv-sample.csv"

@@ -119,6 +119,7 @@ class Alternative(Part):
     ideal: bool = Field(description="a bound that no deployment reaches")
     rate: float
     cards: int
+    cost: str | None = Field(None, description="its bill in money, where money is the objective")
     link_bytes_per_s: float = Field(
         description="hand-over traffic at the arrival rate, or at the rate where none is given"
     )

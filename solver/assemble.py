@@ -86,7 +86,7 @@ def assemble(
         bottlenecks=describe.bottlenecks(network, point.counts, point.rate, prices_in(certificate.binding)),
         network=questions.network_limit(point.rate, answers) if shown else None,
         drain=describe.drain_of(instance, rate),
-        alternatives=questions.alternatives(instance, answers) if explained else (),
+        alternatives=questions.alternatives(instance, asked, answers) if explained else (),
         worth=questions.worth(instance, point.rate, answers) if shown else (),
         nearest=questions.nearest(instance, rate, need),
         remedies=questions.remedies(instance, need, answers) if explained and not reached else (),

@@ -17,7 +17,7 @@ from ..models.forms import FORMS
 from ..models.instance import Form, Instance
 from ..models.network import BUDGET, ZERO, Network
 from ..models.plan import Alternative, Asked, Nearest, Network_, Remedy, Ties, Worth
-from ..models.quantities import BANDWIDTH
+from ..models.quantities import BANDWIDTH, show_number
 from . import describe
 from .requirement import Requirement
 from .verify import Point, used
@@ -120,21 +120,25 @@ def _remedies(instance: Instance) -> Iterator[Question]:
 Answers = Mapping[str, Answer]
 
 
-def alternatives(instance: Instance, answers: Answers) -> tuple[Alternative, ...]:
+def alternatives(instance: Instance, asked: Asked, answers: Answers) -> tuple[Alternative, ...]:
     found = []
     for forms in sides(instance):
         answer = answers[f"alternative {mix_name(forms)}"]
         point, network = answer.point, answer.network
         late = describe.drain_of(instance, point.rate)
         cards = sum(p.replica.cards * point.counts.get(n, 0) for n, p in network.pools.items() if p.replica)
+        cost = None
         if answer.budget is not None:
             cards = billed_cards(network, point)
+            if asked.objective == "min-cost":
+                cost = show_number(billed_cost(network, point))
         found.append(
             Alternative(
                 form=mix_name(forms),
                 ideal=any(FORMS[f].ideal for f in forms),
                 rate=float(point.rate),
                 cards=cards,
+                cost=cost,
                 link_bytes_per_s=float(describe.handover_bytes(instance, network, point.routes)),
                 cleared_at_s=late.cleared_at_s if late else None,
                 meets_deadline=late.meets_deadline if late else None,
@@ -143,6 +147,11 @@ def alternatives(instance: Instance, answers: Answers) -> tuple[Alternative, ...
             )
         )
     return tuple(found)
+
+
+def billed_cost(network: Network, point: Point) -> Fraction:
+    """The money on a point's bill; every pool has a price."""
+    return sum(((network.pools[name].cost or ZERO) * n for name, n in point.counts.items()), ZERO)
 
 
 def billed_cards(network: Network, point: Point) -> int:

@@ -168,14 +168,15 @@ def _shortfall(plan: Plan, say: _Say) -> None:
 
 def _alternatives(plan: Plan, console: Console) -> None:
     arrival = plan.instance.resolved["workload"].get("rate")
-    table = _table(
-        "side by side", ">rate/s", ">cards", f">GB/s at {arrival or 'full rate'}", ">backlog gone", "verdict"
-    )
+    priced = any(a.cost is not None for a in plan.alternatives)
+    money = [">cost"] if priced else []
+    traffic = f">GB/s at {arrival or 'full rate'}"
+    table = _table("side by side", ">rate/s", ">cards", *money, traffic, ">backlog gone", "verdict")
     for a in plan.alternatives:
         gone = "-" if a.cleared_at_s is None else f"{a.cleared_at_s:.1f} s"
         title = " + ".join(FORMS[f].title for f in a.form.split("+"))
-        row = (f"{a.rate:.6f}", str(a.cards), f"{a.link_bytes_per_s / 1e9:.2f}", gone, a.verdict)
-        table.add_row(title, *row)
+        bill = [str(a.cards)] + ([a.cost or "-"] if priced else [])
+        table.add_row(title, f"{a.rate:.6f}", *bill, f"{a.link_bytes_per_s / 1e9:.2f}", gone, a.verdict)
     console.print(table)
 
 

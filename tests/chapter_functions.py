@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import product
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 import yaml
-from inferplan.models import drain, roofline
+from inferplan.models import drain, reuse, roofline
 from inferplan.models.case import Case, build
 from inferplan.models.engines import CardEngine, Memory
 from inferplan.models.hardware import Card
@@ -27,6 +26,7 @@ from inferplan.models.llm import LLM
 from inferplan.models.plan import Plan
 from inferplan.models.quantities import BANDWIDTH, COMPUTE, DURATION, RATE, SIZE, Unit
 from inferplan.models.roofline import Stage, Work
+from inferplan.models.shape import Shape
 from inferplan.models.workload import RequestClass
 from inferplan.solver.answer import min_cards
 from inferplan.solver.optimize import Optimum, Solver
@@ -53,6 +53,7 @@ AIMS: tuple[Aim, ...] = ("sustain", "deadline")
 AMPLE = 1000  # cards: far more than any other part of the bench can use
 
 QWEN, DEEPSEEK, QWEN_235B = (LLM.model_validate(n) for n in ("qwen3-8b", "deepseek-v3", "qwen3-235b-a22b"))
+TP2_EP4 = Shape(tp=2, ep=4)
 
 
 # ------------------------------------------------------------------------------------------- the bench
@@ -327,9 +328,16 @@ def _() -> Fraction:
     return 8192 + 1025 - bench().request.resident_context
 
 
+simple("kv-235b-cards", lambda: TP2_EP4.cards, Shape.cards)
 simple("kv-235b-per-token", lambda: QWEN_235B.kv_bytes_per_token / KIB, LLM.kv_bytes_per_token)
 simple("kv-235b-single-copy", lambda: 8192 * QWEN_235B.kv_bytes_per_token / GIB, LLM.kv_bytes_per_token)
-simple("kv-235b-ep4-instance", lambda: 4 * 8192 * QWEN_235B.kv_bytes_per_token / GIB, LLM.kv_bytes_per_token)
+simple("kv-235b-copies", lambda: TP2_EP4.kv_copies, Shape.kv_copies)
+
+
+@claim("kv-235b-ep4-instance", Shape.kv_copies, LLM.kv_bytes_per_token)
+def _() -> Fraction:
+    return TP2_EP4.kv_copies * 8192 * QWEN_235B.kv_bytes_per_token / GIB
+
 
 # ----------------------------------------------------------------------------------- KV size and handoff
 
@@ -518,7 +526,13 @@ simple("pd-h20-step-ms", lambda: step_stage("h20").traffic / MS, roofline.decode
 simple("pd-a100-step-compute-ms", lambda: step_stage("a100").arithmetic / MS, roofline.decode_step)
 simple("pd-a100-idle-prefill-tokens", lambda: idle_tokens("a100"), roofline.idle_prefill_tokens)
 simple("pd-h20-idle-prefill-tokens", lambda: idle_tokens("h20"), roofline.idle_prefill_tokens)
-simple("pd-chunks-per-prefill", lambda: ceil(8192 / idle_tokens("a100")), roofline.idle_prefill_tokens)
+
+
+@claim("pd-chunks-per-prefill", roofline.chunk_steps)
+def _() -> int:
+    return roofline.chunk_steps(bench().instance.cards["a100"], QWEN, bench().request, 32)
+
+
 simple("pd-chunk-handoff-drawn-ms", lambda: (handover_s(gqa_state(), LINK) - START) / MS, TRANSFER)
 simple("mix-chunked-rate", lambda: bench().rate("chunked"), BEST)
 simple("mix-chunked-below-split", lambda: bench().rate("chunked") < bench().rate(), BEST)
@@ -624,10 +638,9 @@ def _() -> Fraction:
     return extra / US
 
 
-@claim("mla-latent-attention-intensity", LLM.decode_pair_flops, LLM.kv_bytes_per_token, Card.arithmetic)
+@claim("mla-latent-attention-intensity", LLM.decode_pair_flops, LLM.kv_bytes_per_token, Card.ridge)
 def _() -> dict[str, Value]:
-    cards = bench().instance.cards
-    ridge = {f"{name}_ridge": card.arithmetic / card.streaming for name, card in cards.items()}
+    ridge = {f"{name}_ridge": card.ridge for name, card in bench().instance.cards.items()}
     return {"flop_per_byte": Fraction(DEEPSEEK.decode_pair_flops, DEEPSEEK.kv_bytes_per_token), **ridge}
 
 
@@ -671,18 +684,8 @@ simple("mix-129-best-cell", lambda: best_cell(short()), BEST)
 # ------------------------------------------------------------------------ start-up, integrated comparison
 
 
-@claim("start-reuse-1008", RequestClass)
-def _() -> int:
-    """The most whole pages of 16 tokens that may be cached: prefill must have something left to do."""
-
-    def accepted(tokens: int) -> bool:
-        try:
-            RequestClass.model_validate({"input_tokens": 1024, "output_tokens": 2, "cached_tokens": tokens})
-        except ValueError:
-            return False
-        return True
-
-    return max(tokens for tokens in range(0, 2048, 16) if accepted(tokens))
+simple("start-reuse-1008", lambda: reuse.reusable_tokens(1024, page=16), reuse.reusable_tokens)
+simple("start-prefetch-limit-tokens", lambda: reuse.registered_tokens(4, 1024), reuse.registered_tokens)
 
 
 def derated() -> Bench:
@@ -850,12 +853,13 @@ simple("exercise-9-2-slow-link-ties", lambda: len(slow().best_cells), BEST, AT)
 simple("exercise-9-2-slow-link-vs-colocated", lambda: slow().rate("colocated") > slow().rate(), BEST)
 
 
-@claim("exercise-9-2-ten-extra", drain.cleared_at, drain.backlog)
+@claim("exercise-9-2-ten-extra", drain.waiting_after, drain.cleared_at)
 def _() -> Fraction:
+    """Where arrivals equal the bound, ten requests too many stay ten."""
     rate = slow().rate()
     if drain.cleared_at(rate, rate, LAUNCH) is not None:
         raise AssertionError("a backlog goes away although arrivals equal the bound")
-    return 10 + drain.backlog(rate - rate, DURATION.read("1 h"))
+    return drain.waiting_after(rate, rate, waiting=Fraction(10), seconds=DURATION.read("1 h"))
 
 
 simple("exercise-9-2-hit-recheck", lambda: {"mu": hit().rate(), **pools(hit(), (2, 0))}, BEST, AT)

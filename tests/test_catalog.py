@@ -169,6 +169,44 @@ def test_fields_of_a_config_json_that_do_not_matter_are_let_pass(tmp_path: Path)
     assert LLM.model_validate(str(path)).parameters == LLM.model_validate("qwen3-8b").parameters
 
 
+QWEN2: dict[str, Any] = {"model_type": "qwen2", "num_key_value_heads": 4, "vocab_size": 152064}
+
+
+@pytest.mark.parametrize(
+    ("config", "biases", "total"),
+    [
+        # Qwen2.5-7B and Qwen2.5-0.5B as published
+        (
+            {"num_hidden_layers": 28, "hidden_size": 3584, "intermediate_size": 18944}
+            | {"num_attention_heads": 28, "tie_word_embeddings": False},
+            3584 + 2 * 512,
+            7_615_616_512,
+        ),
+        (
+            {"num_hidden_layers": 24, "hidden_size": 896, "intermediate_size": 4864, "vocab_size": 151936}
+            | {"num_attention_heads": 14, "num_key_value_heads": 2, "tie_word_embeddings": True},
+            896 + 2 * 128,
+            494_032_768,
+        ),
+    ],
+)
+def test_qwen2_has_biases_on_q_k_and_v(config: dict[str, Any], biases: int, total: int) -> None:
+    """Whatever `attention_bias` says; the projection behind the heads has none."""
+    llm = LLM.model_validate({**QWEN2, **config})
+    layers, hidden = llm.num_hidden_layers, llm.hidden_size
+    assert llm.parameters.small == layers * (2 * hidden + biases) + hidden
+    assert llm.parameters.total == total
+    said = LLM.model_validate({**QWEN2, **config, "attention_bias": True})
+    assert said.parameters == llm.parameters
+
+
+def test_a_bias_that_the_config_declares_is_on_all_four_matrices() -> None:
+    config = stored("llms", "llama-3.1-8b")["config"]
+    plain, biased = (LLM.model_validate({**config, "attention_bias": it}) for it in (False, True))
+    per_layer = 2 * plain.hidden_size + 2 * plain.num_key_value_heads * plain.head_dim
+    assert biased.parameters.small - plain.parameters.small == plain.num_hidden_layers * per_layer
+
+
 def test_an_unknown_model_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(ValidationError, match="is no model of the catalogue, did you mean 'qwen3-8b'"):
         LLM.model_validate("qwen-8b")
@@ -206,6 +244,9 @@ def test_a_missing_field_is_named(field: str, tmp_path: Path) -> None:
     ("base", "change", "named"),
     [
         ("qwen3-8b", {"quantization_config": {"quant_method": "awq", "bits": 4}}, "quant_method"),
+        ("qwen3-8b", {"quantization_config": {"bits": 4}}, "quant_method"),
+        ("qwen3-8b", {"quantization_config": {"quant_method": None}}, "quant_method"),
+        ("qwen3-8b", {"quantization_config": {}}, "quant_method"),
         ("qwen3-8b", {"torch_dtype": "float32"}, "torch_dtype"),
         ("qwen3-8b", {"dtype": "float8_e4m3fn", "torch_dtype": None}, "torch_dtype"),
         ("qwen3-8b", {"sliding_window": 4096}, "sliding_window"),
@@ -213,6 +254,7 @@ def test_a_missing_field_is_named(field: str, tmp_path: Path) -> None:
         ("qwen3-8b", {"layer_types": ["full_attention", "sliding_attention"] * 18}, "layer_types"),
         ("qwen3-8b", {"text_config": {"hidden_size": 4096}}, "text_config"),
         ("qwen3-8b", {"full_attention_interval": 4}, "full_attention_interval"),
+        ("qwen3-235b-a22b", {"shared_expert_intermediate_size": 2560}, "shared_expert_intermediate_size"),
         ("qwen3-8b", {"hidden_size": -4096}, "hidden_size"),
         ("qwen3-8b", {"hidden_size": "wide"}, "hidden_size"),
         ("qwen3-8b", {"num_hidden_layers": 36.5}, "num_hidden_layers"),
@@ -228,6 +270,14 @@ def test_what_cannot_be_sized_is_named(base: str, change: dict[str, Any], named:
     path = tmp_path / "config.json"
     path.write_text(json.dumps({k: v for k, v in config.items() if v is not None}), "utf-8")
     assert named in refusal(path)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gpt_neox", "gptj", "opt", "falcon", "phi", "starcoder2", "t5"])
+def test_families_with_other_blocks_are_refused(family: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**stored("llms", "qwen3-8b")["config"], "model_type": family}), "utf-8")
+    words = refusal(path)
+    assert "model_type" in words and "is not sized yet" in words
 
 
 @pytest.mark.parametrize(

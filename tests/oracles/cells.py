@@ -5,13 +5,13 @@ classes and all resources r (rows of pools, channels):
 
     maximise mu   subject to   s_c mu - sum of the class's routes <= 0,   sum of uses <= a count or a bandwidth.
 
-Cells differ in their right-hand sides only, so the dual point of a solved cell bounds all others: a cell is solved
-unless such a bound shows that it cannot win. `every=True` solves all of them.
+Cells differ in their right-hand sides only, so the prices of a solved cell bound all others: `highest_rate` solves
+a cell unless such a bound shows that it cannot win, `every_cell` solves all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -141,35 +141,52 @@ class _Ways:
                     yield channels + rest
 
 
-def highest_rate(instance: Instance, forms: tuple[str, ...] | None = None, *, every: bool = False) -> Fraction:
+def highest_rate(instance: Instance, forms: tuple[str, ...] | None = None) -> Fraction:
     """The highest rate of all cells; 0 where no cell serves all classes."""
-    program = Routes(instance, forms or instance.forms)
-    matrix, limits = program.rows()
-    costs = [ONE, *(ZERO for _ in program.routes)]
-    place = {pool: i for i, pool in enumerate(program.pools)}
-    skip = len(program.served)
     best = ZERO
     bounds: list[tuple[list[int], int, int]] = []  # whole weights of the counts, a constant, their denominator
+    program = Routes(instance, forms or instance.forms)
+    solve = _solver(program)
     for counts in _cells(program):
-        if not every and any(
+        if any(
             sum(w * n for w, n in zip(weights, counts, strict=True)) + constant <= best * bottom
             for weights, constant, bottom in bounds
         ):
             continue
-        right = [ZERO] * skip
-        right += [limit if isinstance(limit, Fraction) else Fraction(counts[place[limit]]) for limit in limits]
-        rate, prices = simplex(costs, matrix, right)
+        rate, of_counts, constant = solve(counts)
         best = max(best, rate)
-        if not every:
-            weights, constant = [ZERO] * len(counts), ZERO
-            for limit, price in zip(limits, prices[skip:], strict=True):
-                if isinstance(limit, Fraction):
-                    constant += limit * price
-                else:
-                    weights[place[limit]] += price
-            bottom = lcm(constant.denominator, *(w.denominator for w in weights))
-            bounds.append(([int(w * bottom) for w in weights], int(constant * bottom), bottom))
+        bottom = lcm(constant.denominator, *(w.denominator for w in of_counts))
+        bounds.append(([int(w * bottom) for w in of_counts], int(constant * bottom), bottom))
     return best
+
+
+def every_cell(instance: Instance, forms: tuple[str, ...] | None = None) -> Iterator[tuple[tuple[int, ...], Fraction]]:
+    """All cells, also those that leave cards idle, each with its highest rate."""
+    program = Routes(instance, forms or instance.forms)
+    solve = _solver(program)
+    for counts in _cells(program):
+        yield counts, solve(counts)[0]
+
+
+def _solver(program: Routes) -> Callable[[tuple[int, ...]], tuple[Fraction, list[Fraction], Fraction]]:
+    """From counts to the highest rate, the prices of the counts, and what the channels add at theirs."""
+    matrix, limits = program.rows()
+    costs = [ONE, *(ZERO for _ in program.routes)]
+    place = {pool: i for i, pool in enumerate(program.pools)}
+    shares = [ZERO] * len(program.served)
+
+    def solve(counts: tuple[int, ...]) -> tuple[Fraction, list[Fraction], Fraction]:
+        right = [limit if isinstance(limit, Fraction) else Fraction(counts[place[limit]]) for limit in limits]
+        rate, prices = simplex(costs, matrix, shares + right)
+        of_counts, constant = [ZERO] * len(counts), ZERO
+        for limit, price in zip(limits, prices[len(shares) :], strict=True):
+            if isinstance(limit, Fraction):
+                constant += limit * price
+            else:
+                of_counts[place[limit]] += price
+        return rate, of_counts, constant
+
+    return solve
 
 
 def _cells(program: Routes) -> Iterator[tuple[int, ...]]:

@@ -14,7 +14,6 @@ from . import seconds
 Raw = dict[str, Any]
 Draw = st.DrawFn
 FORMS = ("colocated", "chunked", "disaggregated")
-AMPLE = 10**9
 
 
 @st.composite
@@ -35,15 +34,19 @@ def llms(draw: Draw) -> Raw:
 
 
 @st.composite
-def cards(draw: Draw) -> Raw:
-    """A card on which arithmetic and traffic are of one order for `llms`."""
+def cards(draw: Draw, good_at: str) -> Raw:
+    """A card on which arithmetic and traffic are of one order for `llms`; better at `prefill` or at `decode`."""
     efficiency: Any = draw(st.sampled_from(["0.5", "1", "1/3"]))
     if draw(st.booleans()):
-        efficiency = {"compute": draw(st.sampled_from(["0.6", "0.25"])), "memory": draw(st.sampled_from(["0.49", "0.75"]))}
+        efficiency = {
+            "compute": draw(st.sampled_from(["0.6", "0.25"])),
+            "memory": draw(st.sampled_from(["0.49", "0.75"])),
+        }
+    compute, memory = ([90, 200], [9, 21]) if good_at == "prefill" else ([7, 20, 33], [50, 120])
     return {
-        "bf16": f"{draw(st.sampled_from([7, 20, 33, 90]))}0000 FLOP/s",
-        "bandwidth": f"{draw(st.sampled_from([9, 21, 50, 120]))}000 B/s",
-        "memory": AMPLE * Fraction(1),
+        "bf16": f"{draw(st.sampled_from(compute))}0 kFLOP/s",
+        "bandwidth": f"{draw(st.sampled_from(memory))} kB/s",
+        "memory": "1 GB",
         "efficiency": efficiency,
     }
 
@@ -121,8 +124,9 @@ def deployments(
     )
     if forms is None and "disaggregated" not in chosen and draw(st.booleans()):
         chosen = [*chosen[:1], "disaggregated"]
-    kinds = {f"k{i}": draw(cards()) for i in range(draw(st.integers(1, 2)))}
-    number = draw(st.integers(1, servers))
+    alike = draw(st.integers(0, 4)) == 0
+    kinds = {"k0": draw(cards("prefill"))} | ({} if alike else {"k1": draw(cards("decode"))})
+    number = draw(st.sampled_from([n for n in (2, 3, 2, 1) if n <= servers]))
     several_batches = rich and number < 3 and not two_models and draw(st.integers(0, 5)) == 0
     pools = (len(chosen) + ("disaggregated" in chosen)) * len(names) * (2 if several_batches else 1)
     places: list[Raw] = []
@@ -131,7 +135,8 @@ def deployments(
         room = [n for n in range(5) if _ways(n, pools) <= max(left ** (1 / (number - i)) * 1.5, 1 + pools)]
         held = draw(st.sampled_from([n for n in room if n] * 3 + [0]))
         left = max(1, left // _ways(held, pools))
-        places.append({"name": f"s{i}", "card": draw(st.sampled_from(sorted(kinds))), "cards": held})
+        kind = f"k{i % len(kinds)}" if draw(st.integers(0, 4)) else "k0"
+        places.append({"name": f"s{i}", "card": kind, "cards": held})
         if nics and draw(st.integers(0, 7)) == 0:
             places[-1]["nic"] = "1 B/s"
     groups: set[str] = set()
@@ -141,10 +146,14 @@ def deployments(
     hubs = ["hub"] if switches and number > 1 and draw(st.integers(0, 2)) == 0 else []
     links = draw(link_lists([p["name"] for p in places] + hubs, groups, 4 if hubs or number > 2 else 2))
     raw: Raw = {
-        "cards": kinds, "servers": places, "switches": hubs, "links": [{**n, "bandwidth": "1 B/s"} for n in links],
-        "workload": {"classes": draw(classes(most_classes, names))}, "forms": list(chosen),
+        "cards": kinds,
+        "servers": places,
+        "switches": hubs,
+        "links": [{**link, "bandwidth": "1 B/s"} for link in links],
+        "workload": {"classes": draw(classes(most_classes, names))},
+        "forms": list(chosen),
         "engine": {"decode_batch": draw(st.sampled_from([1, 2, 3, 8]))},
-    }  # fmt: skip
+    }
     if two_models:
         raw["models"] = {name: draw(llms()) for name in names}
     else:
@@ -157,7 +166,7 @@ def deployments(
         raw["engine"]["handover_bytes_per_token"] = draw(st.sampled_from([1, "1/3", 1000]))
     if measured:
         raw["engines"] = {kind: draw(_measured(bool(i))) for i, kind in enumerate(kinds)}
-    if links and draw(st.integers(0, 2)) == 0:
+    if links and draw(st.integers(0, 3)) == 0:
         raw["handover"] = {"one-channel": links[0]["name"]}
     if rich and draw(st.integers(0, 5)) == 0:
         raw["fix"] = draw(_pins(raw))
@@ -176,12 +185,11 @@ def _ways(cards: int, pools: int) -> int:
 
 
 @st.composite
-def _measured(draw: Draw, may_lack: bool) -> Raw:
-    rates = {
-        "prefill_rate": f"{draw(st.integers(1, 20))}/s",
-        "decode_rate": f"{draw(st.sampled_from([1, 2, 3, 5, 7, 12]))}/{draw(st.sampled_from(['s', 's', 'min']))}",
-    }
-    lacks = draw(st.sampled_from([None, None, "prefill_rate", "decode_rate"])) if may_lack else None
+def _measured(draw: Draw, decodes: bool) -> Raw:
+    """Rates of a card that is better at one stage; where it decodes, one rate may be left to the roofline."""
+    fast, slow = draw(st.integers(4, 20)), draw(st.sampled_from(["1/s", "2/s", "3/s", "30/min"]))
+    rates = {"prefill_rate": slow, "decode_rate": f"{fast}/s"} if decodes else {"prefill_rate": f"{fast}/s", "decode_rate": slow}
+    lacks = draw(st.sampled_from([None, None, "prefill_rate", "decode_rate"])) if decodes else None
     return {name: rate for name, rate in rates.items() if name != lacks}
 
 
@@ -212,15 +220,15 @@ def _tighten(draw: Draw, raw: Raw) -> None:
 
 
 def _set_bandwidths(draw: Draw, raw: Raw) -> None:
-    """Bandwidths as simple multiples of what one card's prefills hand over."""
+    """Bandwidths as simple multiples of what one card can hand over or take, whichever is less."""
     it = Instance.model_validate(raw)
-    request = draw(st.sampled_from(it.workload.classes))
-    near = seconds.moved_bytes(it, request) / seconds.prefill(it, it.servers[0].card, request) or Fraction(1)
-    factors = ["1/4", "1/2", "2/3", "1", "3/2", "2", "5"]
-    for item in raw["links"]:
-        item["bandwidth"] = f"{near * Fraction(draw(st.sampled_from(factors)))} B/s"
-        if len(item["bandwidth"]) > 90:
-            item["bandwidth"] = near * Fraction(draw(st.sampled_from(factors)))
-    for place in raw["servers"]:
-        if "nic" in place:
-            place["nic"] = near * Fraction(draw(st.sampled_from(factors)))
+    request = draw(st.sampled_from([c for c in it.workload.classes if seconds.steps(c)] or it.workload.classes))
+    batch = min((b for b in it.engine.decode_batch if b != "auto"), default=1)
+    used = {server.card for server in it.servers}
+    prefill = min(seconds.prefill(it, card, request) for card in used)
+    decode = min(seconds.decode(it, card, request, int(batch)) for card in used)
+    near = seconds.moved_bytes(it, request) / max(prefill, decode) or Fraction(1)
+    places = [place for place in raw["servers"] if "nic" in place]
+    for item, field in [(link, "bandwidth") for link in raw["links"]] + [(place, "nic") for place in places]:
+        factor = Fraction(draw(st.sampled_from(["1/4", "1/2", "2/3", "1", "3/2", "2", "5"])))
+        item[field] = near * factor  # a Fraction stays exact, whatever its length

@@ -17,7 +17,7 @@ from pydantic import Field
 from .fleet import Fleet
 from .forms import FORMS
 from .instance import Form, Instance
-from .network import LOAD, Activity, Network, Pool, State, Stock
+from .network import LOAD, Activity, Network, Pool, Refusal, State, Stock
 from .quantities import BytesPerSecond
 from .schema import Schema
 
@@ -58,6 +58,8 @@ def build(instance: Instance, case: Case | None = None) -> Network:
     fleet = Fleet(instance, network, billed, case.pinned, dict(case.bandwidth))
     for form in case.forms or instance.forms:
         FORMS[form].build(fleet)
+    if case.pinned:
+        _refuse_pins(instance, network)
     _tally(instance, network)
     moves: dict[State, Fraction] = {}
     for request in instance.workload.classes:
@@ -68,6 +70,17 @@ def build(instance: Instance, case: Case | None = None) -> Network:
             }
     network.add(Activity(LOAD, LOAD, LOAD, moves))
     return network
+
+
+def _refuse_pins(instance: Instance, network: Network) -> None:
+    """Say which pinned counts cannot hold."""
+    for site, roles in instance.fix.items():
+        for role, count in roles.items():
+            pin = f"at least {role}@{site}"
+            room = max((network.most(p) for p in network.pools.values() if p.takes.get(pin)), default=0)
+            if room < count:
+                reason = f"{count} cards are pinned, {room} can be"
+                network.add(Refusal(f"fix of {role} at {site}", reason, str(room), str(count)))
 
 
 def _tally(instance: Instance, network: Network) -> None:

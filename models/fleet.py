@@ -73,12 +73,14 @@ class Fleet:
                         label += f"/b{batch}"
                     memory = engine.memory(role, batch, requests, handed_over)
                     if memory.short > 0:
+                        fits = 0 if batch is None else engine.largest_batch(role, requests, handed_over)
+                        hint = f"; batch {fits} would fit" if fits else ""
                         what = f"{role} of {model}" + (f" with batch {batch}" if batch else "")
                         self.network.add(
                             Refusal(
                                 f"{what} on {server.card} at {site}",
                                 f"{_gib(memory.short)} GiB short: needs {_gib(memory.need)} GiB "
-                                f"({memory.rule}), has {_gib(memory.have)} GiB",
+                                f"({memory.rule}), has {_gib(memory.have)} GiB{hint}",
                                 f"{_gib(memory.have)} GiB",
                                 f"{_gib(memory.need)} GiB",
                                 memory.short,

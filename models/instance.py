@@ -212,6 +212,11 @@ class Instance(Schema):
         return request.model or next(iter(self.llms))
 
     @property
+    def hourly(self) -> bool:
+        """Whether prices are per hour."""
+        return any(price.hourly for price in _prices(self))
+
+    @property
     def sites(self) -> dict[str, Server]:
         """Every single server by name; an entry with a count stands for several."""
         return {site: server for server in self.servers for site in server.sites}

@@ -44,7 +44,9 @@ class Program:
 
 def build(network: Network) -> Program:
     """Network -> Pyomo."""
-    resources = tuple(r.name for r in network.resources.values() if r.fixed is not None)
+    touched = {name for a in network.activities.values() for name in a.uses}
+    touched |= {name for p in network.pools.values() for name in p.gives}
+    resources = tuple(r.name for r in network.resources.values() if r.fixed is not None and r.name in touched)
     wanted = {name for pool in network.pools.values() for name in pool.takes}
     stocks = tuple(s.name for s in network.stocks.values() if s.have is not None and s.name in wanted)
     scale = _rate_scale(network)

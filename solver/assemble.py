@@ -7,7 +7,7 @@ from fractions import Fraction
 from ..models.instance import Instance
 from ..models.network import Network
 from ..models.plan import Asked, Certificate, LoadRate, Named, ObjectiveValue, Plan, SolverInfo, Status
-from ..models.quantities import show_number
+from ..models.quantities import Price
 from . import describe, questions
 from .claims import prices_in
 from .questions import Answers
@@ -76,7 +76,7 @@ def assemble(
         cards=used_cards,
         copies=copies,
         bought=questions.bought(point),
-        cost=None if cost is None else show_number(cost),
+        cost=None if cost is None else str(Price(cost, instance.hourly)),
         pools=describe.pool_uses(instance, network, point.counts, point.routes),
         routes=describe.route_uses(point.routes),
         idle=describe.idle_cards(instance, asked.case, network, point.counts),

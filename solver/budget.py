@@ -88,11 +88,15 @@ def smallest(
         else:
             tree, closed = [Node()], True
         network = build(instance, case).with_budget(kind, units)
-        best = Solver(network, limits).highest_rate(frugal=False)
+        solver = Solver(network, limits)
+        point = solver.highest_rate(frugal=False).point
+        if case.floor == "drawn":  # of two ways that cost the same, the one that buys less
+            purchases = {name: p.cards for name, p in network.pools.items() if name.startswith("buy ")}
+            point = solver.lean(solver.cheapest(point, purchases)) if purchases else point
         bound = units
         if not closed:
             bound, tree = _proven_floor(instance, case, kind, need, limits, units)
-        return Smallest(network, best.point, units, network.budget_unit, bound, tree, closed)
+        return Smallest(network, point, units, network.budget_unit, bound, tree, closed)
 
 
 def _guess(network: Network, need: Requirement, limits: Limits) -> int | None:

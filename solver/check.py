@@ -132,6 +132,8 @@ def _need(plan: Plan, instance: Instance) -> Requirement | None:
 
 def _point(network: Network, counts: Mapping[str, int], routes: Any, rate: str) -> Point:
     """Counts and routes, proven to fit the network and to carry the stated rate."""
+    if not counts and not routes and read_exact(rate) == 0:
+        return Point({}, (), Fraction(0))  # to serve nothing is always possible, even where pins are not
     found = routes_in(network, routes)
     for route, stated in zip(found, routes, strict=True):
         if stated.rate != float(route.rate) or stated.form != route.steps[0].form:
@@ -183,15 +185,10 @@ def _check_claim(instance: Instance, claim: Claim, question: Question, need: Req
     network = build(instance, claim.case)
     if claim.budget is None:
         judge = Judge(network)
-        if judge.tighten(judge.root) is None:  # pinned counts, say, that no cards are left for
-            if claim.counts or claim.routes or read_exact(claim.rate) or read_exact(claim.bound):
-                raise Refuted("no counts satisfy the case")
-            point, stated = Point({}, (), Fraction(0)), Fraction(0)
-        else:
-            point = _point(network, claim.counts, claim.routes, claim.rate)
-            bound, stated = proven_bound(judge, tree_in(claim.tree)), read_exact(claim.bound)
-            if not bound <= stated <= max(bound, point.rate):
-                raise Refuted("the stated bound does not follow")
+        point = _point(network, claim.counts, claim.routes, claim.rate)
+        bound, stated = proven_bound(judge, tree_in(claim.tree)), read_exact(claim.bound)
+        if not bound <= stated <= max(bound, point.rate):
+            raise Refuted("the stated bound does not follow")
         if question.kind == "budget":
             if need is None or need.met_by(stated):
                 raise Refuted("it does not show that the goal is out of reach")

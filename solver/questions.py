@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Literal
 
 from ..models import drain
@@ -17,7 +18,7 @@ from ..models.forms import FORMS
 from ..models.instance import Form, Instance
 from ..models.network import BUDGET, ZERO, Network
 from ..models.plan import Alternative, Asked, Nearest, Network_, Remedy, Ties, Worth
-from ..models.quantities import BANDWIDTH, show_number
+from ..models.quantities import Price
 from . import describe
 from .requirement import Requirement
 from .verify import Point, used
@@ -101,7 +102,7 @@ def questions(
                     yield Question(
                         f"{gigabytes:+d} GB/s on {link.name}", Case(bandwidth={link.name: bandwidth})
                     )
-    if not reached and asked.unit in (None, "copies"):
+    if not reached and rate and asked.unit in (None, "copies"):
         yield from _remedies(instance)
 
 
@@ -131,7 +132,7 @@ def alternatives(instance: Instance, asked: Asked, answers: Answers) -> tuple[Al
         if answer.budget is not None:
             cards = billed_cards(network, point)
             if asked.objective == "min-cost":
-                cost = show_number(billed_cost(network, point))
+                cost = str(Price(billed_cost(network, point), instance.hourly))
         found.append(
             Alternative(
                 form=mix_name(forms),
@@ -142,11 +143,17 @@ def alternatives(instance: Instance, asked: Asked, answers: Answers) -> tuple[Al
                 link_bytes_per_s=float(describe.handover_bytes(instance, network, point.routes)),
                 cleared_at_s=late.cleared_at_s if late else None,
                 meets_deadline=late.meets_deadline if late else None,
-                verdict=describe.verdict(instance, point.rate) if answer.reached else "out of reach",
+                verdict=_verdict(instance, answer),
                 proven=answer.settled,
             )
         )
     return tuple(found)
+
+
+def _verdict(instance: Instance, answer: Answer) -> str:
+    if not answer.point.rate and answer.network.refusals:
+        return "left out"
+    return describe.verdict(instance, answer.point.rate) if answer.reached else "out of reach"
 
 
 def billed_cost(network: Network, point: Point) -> Fraction:
@@ -200,7 +207,7 @@ def network_limit(rate: Fraction, answers: Answers) -> Network_ | None:
 def nearest(instance: Instance, rate: Fraction, need: Requirement | None) -> Nearest | None:
     """What could be met instead, where the need is not."""
     arrival, goals = instance.workload.rate, instance.goals
-    if need is None or need.met_by(rate) or arrival is None:
+    if need is None or need.met_by(rate) or arrival is None or not rate:
         return None
     if goals.startup is None or goals.deadline is None:
         return Nearest(deadline_s=None, startup_s=None, arrival_rate=float(rate))
@@ -219,7 +226,9 @@ def remedies(instance: Instance, need: Requirement | None, answers: Answers) -> 
         if what.startswith("link "):
             link = next(link for link in instance.links if link.name == what.removeprefix("link "))
             enough = _needed_bandwidth(link.name, answer, need) if helps else None
-            note = f"{BANDWIDTH.show(enough)} would do" if enough is not None else "no bandwidth would do"
+            note = "no bandwidth would do"
+            if enough is not None:
+                note = f"{ceil(enough / 10**7) / 100:.2f} GB/s would do"
             found.append(
                 Remedy(
                     link=link.name,

@@ -11,7 +11,7 @@ from ..models.forms import FORMS
 from ..models.plan import Plan
 from .sweep import Row
 
-_MONEY = {"max-rate": "requests/s", "min-cards": "cards", "min-cost": ""}
+MOST_LINES = 8  # of a kind; --json has all of them
 
 
 def show_plan(plan: Plan, console: Console) -> None:
@@ -23,25 +23,26 @@ def show_plan(plan: Plan, console: Console) -> None:
         say(str(about), style="dim")
     if plan.status == "infeasible":
         say(_infeasible(plan))
+    if not plan.rate:
+        _refusals(plan, say)
     if plan.pools:
         _pools(plan, console)
+        _routes(plan, console)
     _links(plan, say)
-    for idle in plan.idle:
-        say(f"Idle: {idle.cards} {idle.card} at {idle.server}.")
+    _idle(plan, say)
     if plan.bottlenecks:
         say(f"Binds: {', '.join(plan.bottlenecks)}.{_network(plan)}")
-    _drain(plan, say)
+    if plan.rate:
+        _drain(plan, say)
     _shortfall(plan, say)
     if plan.alternatives:
         _alternatives(plan, console)
     if plan.worth:
         _worth(plan, console)
-    for refusal in plan.refusals[:8]:
-        say(f"Left out: {refusal.what}: {refusal.reason}.")
-    if len(plan.refusals) > 8:
-        say(f"Left out: {len(plan.refusals) - 8} more; --json lists all.")
+    if plan.rate:
+        _refusals(plan, say)
     for line in plan.assumptions:
-        if "guess" in line or "bound" in line or "trace" in line or "kept within" in line:
+        if "guess" in line or "bound" in line or "kept within" in line:
             say(f"Note: {line}.")
     _ties(plan, say)
     say(_proof(plan))
@@ -52,18 +53,16 @@ class _Say:
         self._console = console
 
     def __call__(self, text: str, style: str | None = None) -> None:
-        self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=False)
+        self._console.print(text, style=style, markup=False, highlight=False)
 
 
 def _headline(plan: Plan) -> str:
     name = plan.instance.name
     if plan.status == "infeasible":
         return f"{name}: no plan reaches what is asked"
-    proven = (
-        "proven best"
-        if plan.status == "optimal"
-        else f"stopped early, at most {plan.certificate.proven_gap:.3%} from the best"
-    )
+    proven = "proven best"
+    if plan.status != "optimal":
+        proven = f"stopped early, at most {plan.certificate.proven_gap:.3%} from the best"
     times = f"{plan.copies} copies of " if plan.copies > 1 else ""
     money = f", cost {plan.cost}" if plan.cost is not None else ""
     counts = f"{times}{plan.summary or 'nothing'}"
@@ -73,10 +72,37 @@ def _headline(plan: Plan) -> str:
 
 
 def _infeasible(plan: Plan) -> str:
-    if not plan.rate and plan.refusals:
-        return "No form is left that can serve the load:"
+    if not plan.rate:
+        pinned = " under the pinned counts of `fix`" if plan.instance.resolved.get("fix") else ""
+        return f"Nothing can serve the load{pinned}{':' if plan.refusals else '.'}"
     why, best = plan.asked.why or "", _rate(plan.rate)
-    return f"Needed: {_rate(plan.required_rate)} {why}; the best plan of the declared cards reaches {best}."
+    of = "of the declared cards" if plan.asked.case.unit is None else "of all that may be bought"
+    return f"Needed: {_rate(plan.required_rate)} {why}; the best plan {of} reaches {best}."
+
+
+def _refusals(plan: Plan, say: _Say) -> None:
+    for refusal in plan.refusals[:MOST_LINES]:
+        say(f"Left out: {refusal.what}: {refusal.reason}.")
+    if len(plan.refusals) > MOST_LINES:
+        say(f"Left out: {len(plan.refusals) - MOST_LINES} more; --json lists all.")
+
+
+def _idle(plan: Plan, say: _Say) -> None:
+    word = "Not taken" if plan.asked.case.floor == "drawn" else "Idle"
+    if plan.idle and plan.rate:
+        say(f"{word}: {', '.join(f'{i.cards} {i.card} at {i.server}' for i in plan.idle)}.")
+
+
+def _routes(plan: Plan, console: Console) -> None:
+    """Who goes where, once that is not plain from the pools."""
+    if len({route.of for route in plan.routes}) < 2 and len(plan.routes) < 3:
+        return
+    table = _table("class", ">requests/s", "route")
+    for route in plan.routes[: 2 * MOST_LINES]:
+        table.add_row(route.of, f"{route.rate:.6f}", "  ".join(route.via))
+    if len(plan.routes) > 2 * MOST_LINES:
+        table.add_row("...", "", f"{len(plan.routes) - 2 * MOST_LINES} more; --json lists all")
+    console.print(table)
 
 
 def _rate(value: float | None) -> str:
@@ -109,11 +135,13 @@ def _pools(plan: Plan, console: Console) -> None:
 
 
 def _links(plan: Plan, say: _Say) -> None:
+    one_channel = isinstance(plan.instance.resolved.get("handover"), dict)
     for link in plan.links:
         if link.bytes_per_s:
             carried, most = link.bytes_per_s / 1e9, link.capacity_bytes_per_s / 1e9
-            load = f"{carried:.2f} of {most:g} GB/s ({link.utilization:.1%})"
-            say(f"Link {link.name}, {link.source} to {link.target}: {load}.")
+            load = f"{carried:.2f} of {most:.4g} GB/s ({link.utilization:.1%})"
+            where = f"Link {link.name}, {link.source} to {link.target}"
+            say(f"{f'Channel {link.name}, all hand-overs' if one_channel else where}: {load}.")
 
 
 def _network(plan: Plan) -> str:
@@ -170,20 +198,30 @@ def _alternatives(plan: Plan, console: Console) -> None:
     arrival = plan.instance.resolved["workload"].get("rate")
     priced = any(a.cost is not None for a in plan.alternatives)
     money = [">cost"] if priced else []
-    traffic = f">GB/s at {arrival or 'full rate'}"
-    table = _table("side by side", ">rate/s", ">cards", *money, traffic, ">backlog gone", "verdict")
+    traffic = f">GB/s at {_rate(float_of(arrival.removesuffix('/s'))) if arrival else 'full rate'}"
+    heading = "side by side (one copy)" if plan.copies > 1 else "side by side"
+    table = _table(
+        heading,
+        ">rate/s",
+        ">bought" if plan.asked.case.unit else ">cards",
+        *money,
+        traffic,
+        ">backlog gone",
+        "verdict",
+    )
     for a in plan.alternatives:
         gone = "-" if a.cleared_at_s is None else f"{a.cleared_at_s:.1f} s"
         title = " + ".join(FORMS[f].title for f in a.form.split("+"))
         bill = [str(a.cards)] + ([a.cost or "-"] if priced else [])
-        table.add_row(title, f"{a.rate:.6f}", *bill, f"{a.link_bytes_per_s / 1e9:.2f}", gone, a.verdict)
+        known = f"{a.rate:.6f}" if a.verdict != "left out" else "-"
+        table.add_row(title, known, *bill, f"{a.link_bytes_per_s / 1e9:.2f}", gone, a.verdict)
     console.print(table)
 
 
 def _worth(plan: Plan, console: Console) -> None:
     table = _table("worth of", ">by", ">+1", ">+2", ">-1")
     for w in plan.worth:
-        without = "-" if w.rate_loss_without is None else f"{-w.rate_loss_without:+.4f}"
+        without = "-" if w.rate_loss_without is None else f"{0.0 - w.rate_loss_without:+.4f}"
         table.add_row(w.resource, w.by, f"{w.rate_gain:+.4f}", f"{w.rate_gain_2:+.4f}", without)
     console.print(table)
 
@@ -192,7 +230,8 @@ def _ties(plan: Plan, say: _Say) -> None:
     if plan.ties is None:
         return
     for other in plan.ties.others[:4]:
-        say(f"As good: {', '.join(f'{n} {k}' for k, n in other.items())}.")
+        counts = (f"{n} {k}" for k, n in sorted(other.items()) if not k.startswith(("draw@", "all ")))
+        say(f"As good: {', '.join(counts)}.")
     if len(plan.ties.others) > 4:
         say(f"As good: {len(plan.ties.others) - 4} more; --json lists them.")
     if plan.ties.unique is None:
@@ -204,14 +243,14 @@ def _proof(plan: Plan) -> str:
     checked = "checked in exact arithmetic" if c.verified else "NOT VERIFIED: please report this plan"
     boxes = f"{c.boxes} box{'' if c.boxes == 1 else 'es'}"
     unique = " and no other counts do as well" if plan.ties is not None and plan.ties.unique else ""
-    if plan.asked.objective == "max-rate" or plan.asked.unit == "copies" or plan.status == "infeasible":
+    bound = float_of(c.bound_exact)
+    if c.budget is None:
         per = " per copy" if plan.copies > 1 else ""
-        bound = c.bound_exact if len(c.bound_exact) <= 24 else f"{float_of(c.bound_exact):.12g}"
-        return f"Proof: no plan exceeds {bound} requests/s{per}{unique} ({boxes}; {checked})."
-    least = f"{float_of(c.bound_exact):g}"
-    less = (
-        f"fewer than {least} cards" if plan.asked.objective == "min-cards" else f"less than {least} of money"
-    )
+        exact = f" = {c.bound_exact}" if "/" in c.bound_exact and len(c.bound_exact) <= 24 else ""
+        return f"Proof: no plan exceeds {bound:.9g}{exact} requests/s{per}{unique} ({boxes}; {checked})."
+    less = f"fewer than {bound:g} cards" + (" bought" if plan.asked.case.unit else "")
+    if plan.asked.objective == "min-cost":
+        less = f"less than {bound:.9g}{'/h' if plan.cost and plan.cost.endswith('/h') else ' of money'}"
     return f"Proof: with {less} no plan does{unique} ({boxes}; {checked})."
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, ValidationInfo, field_validator, model_validator
 
 from . import catalog
 from .documents import InputError, read_document
@@ -86,13 +86,15 @@ class LLM(Schema):
     qk_rope_head_dim: CachedTokens = 0
     v_head_dim: CachedTokens = 0
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _from_name_or_file(cls, data: Any, info: ValidationInfo) -> Any:
+    def _from_name_or_file(
+        cls, data: Any, handler: ModelWrapValidatorHandler[LLM], info: ValidationInfo
+    ) -> LLM:
         """A catalogue name, the path of a config.json, or the fields themselves."""
         if isinstance(data, str):
             if data in catalog.names("llms"):
-                return {"name": data, **_read_config(catalog.entry("llms", data)["config"])}
+                return _from_catalog(data)
             if not data.endswith(".json"):
                 known = catalog.names("llms")
                 raise fault(
@@ -107,8 +109,9 @@ class LLM(Schema):
             if not isinstance(tree, dict):
                 raise fault(f"{path} holds no JSON object; give a Hugging Face config.json")
             name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
-            return {"name": name, **{k: v for k, v in _read_config(tree).items() if k in cls.model_fields}}
-        return _read_config(data) if isinstance(data, dict) else data
+            known_fields = {k: v for k, v in _read_config(tree).items() if k in cls.model_fields}
+            return handler({"name": name, **known_fields})
+        return handler(_read_config(data) if isinstance(data, dict) else data)
 
     @field_validator("tie_word_embeddings", "attention_bias", "mlp_bias", mode="before")
     @classmethod
@@ -277,6 +280,11 @@ class LLM(Schema):
         """MLA: bytes a token would keep if keys and values of all heads were stored."""
         wide = self.qk_nope_head_dim + self.qk_rope_head_dim + self.v_head_dim
         return 2 * self.num_hidden_layers * self.num_attention_heads * wide
+
+
+@cache
+def _from_catalog(name: str) -> LLM:
+    return LLM.model_validate({"name": name, **catalog.entry("llms", name)["config"]})
 
 
 def _read_config(config: dict[str, Any]) -> dict[str, Any]:

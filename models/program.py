@@ -15,6 +15,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from statistics import median_low
 
 import pyomo.environ as pyo
@@ -23,6 +24,7 @@ from pyomo.common.gc_manager import PauseGC
 from .network import LOAD, Network, State
 
 Terms = dict[str, float]
+Row = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,20 @@ class Program:
     stocks: tuple[str, ...]
     rate_scale: Fraction
     row_scale: dict[str, Fraction]
+
+    @cached_property
+    def columns(self) -> list[tuple[Fraction, dict[Row, Fraction]]]:
+        """Objective and exact coefficients of every column, unscaled; rows are named (kind, name)."""
+        found = []
+        for activity in self.network.activities.values():
+            column: dict[Row, Fraction] = {("state", str(s)): c for s, c in activity.moves.items()}
+            column |= {("resource", r): c for r, c in activity.uses.items()}
+            found.append((Fraction(activity.name == LOAD), column))
+        for pool in self.network.pools.values():
+            column = {("stock", k): Fraction(c) for k, c in pool.takes.items()}
+            column |= {("resource", r): -c for r, c in pool.gives.items()}
+            found.append((Fraction(0), column))
+        return found
 
 
 def build(network: Network) -> Program:

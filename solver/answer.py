@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from importlib.metadata import version
 
 from ..models.case import Case, build
@@ -17,11 +18,12 @@ from ..models.suggest import did_you_mean
 from . import questions
 from .assemble import assemble, copies_bound, copies_needed, gap
 from .budget import Kind, Smallest, smallest
-from .check import refutations
+from .check import misfits, refutations
 from .claims import prices_out, show_exact, tree_out
 from .explain import Explainer
 from .optimize import SLACK, Limits, Optimum, Solver
 from .requirement import Aim, Requirement, requirement
+from .verify import Judge
 
 
 def solve(instance: Instance, *, limits: Limits | None = None, explain: bool = True) -> Plan:
@@ -74,7 +76,7 @@ def _highest(instance: Instance, limits: Limits, explain: bool) -> Plan:
     need = requirement(instance)
     asked = _asked(Asked(objective="max-rate", case=Case()), need, limits)
     network = build(instance)
-    optimum = Solver(network, limits).highest_rate()
+    optimum = Solver(network, limits).highest_rate(why=explain)
     floor = instance.goals.min_rate
     enough = floor is None or optimum.point.rate >= floor
     return _plan(
@@ -106,7 +108,7 @@ def _fewest(
     kind: Kind = "cost" if asked.objective == "min-cost" else "cards"
     found = smallest(instance, asked.case, kind, need, limits)
     if isinstance(found, Smallest):
-        optimum = Optimum(found.point, found.point.rate, found.tree, found.closed)
+        optimum = Optimum(found.point, found.point.rate, found.tree, found.closed, found.binding)
         status: Status = "optimal" if found.closed else "limit"
         return _plan(
             instance, asked, need, found.network, optimum, clock, limits, explain, status=status, budget=found
@@ -140,6 +142,11 @@ def _copies(
         status="limit" if not optimum.closed else "optimal" if n and reachable else "infeasible",
         copies=n if n and reachable else 1,
     )
+
+
+@cache
+def _highs_version() -> str:
+    return version("highspy")
 
 
 def _asked(asked: Asked, need: Requirement | None, limits: Limits) -> Asked:
@@ -182,7 +189,7 @@ def _plan(
         boxes=sum(node.pool is None for node in optimum.tree),
         counts=dict(optimum.point.counts),
         tree=tree_out(optimum.tree),
-        binding=prices_out(Solver(network, limits).binding(optimum.point)) if optimum.point.rate else {},
+        binding=prices_out(optimum.binding) if optimum.point.rate else {},
         proven_gap=float(gap(value, bound)),
         rate_exact=show_number(optimum.point.rate),
         bound_exact=show_exact(bound),
@@ -199,13 +206,19 @@ def _plan(
         status,
         certificate,
         explainer.answers,
-        SolverInfo(name="HiGHS", version=version("highspy"), seconds=0.0),
+        SolverInfo(name="HiGHS", version=_highs_version(), seconds=0.0),
         ties_closed=explainer.ties_closed,
         explained=explain,
         copies=copies,
         budget=None if budget is None else (budget.units, budget.unit),
     )
-    verified = not refutations(plan)
+    verified = not (
+        refutations(plan)
+        if explain
+        else misfits(
+            optimum.judge or Judge(network), optimum.point, None if budget else optimum.bound, optimum.tree
+        )
+    )
     return plan.model_copy(
         update={
             "certificate": certificate.model_copy(update={"verified": verified}),

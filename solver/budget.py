@@ -17,7 +17,7 @@ from ..models.instance import Instance
 from ..models.network import BUDGET, Network
 from .optimize import Limits, Optimum, Solver
 from .requirement import Requirement
-from .verify import Node, Point
+from .verify import Node, Point, Prices
 
 Kind = Literal["cards", "cost"]
 
@@ -36,6 +36,7 @@ class Smallest:
     bound: int
     tree: Sequence[Node]
     closed: bool
+    binding: Prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def smallest(
     while True:
         units = _bill(network, best.point)
         if units == 0:
-            return Smallest(network, best.point, 0, network.budget_unit, 0, (), True)
+            return Smallest(network, best.point, 0, network.budget_unit, 0, (), True, best.binding)
         below = build(instance, case).with_budget(kind, units - 1)
         solver = Solver(below, limits)
         if solver.possible:
@@ -89,14 +90,16 @@ def smallest(
             tree, closed = [Node()], True
         network = build(instance, case).with_budget(kind, units)
         solver = Solver(network, limits)
-        point = solver.highest_rate(frugal=False).point
+        best = solver.highest_rate(frugal=False)
+        point, binding = best.point, best.binding
         if case.floor == "drawn":  # of two ways that cost the same, the one that buys less
             purchases = {name: p.cards for name, p in network.pools.items() if name.startswith("buy ")}
             point = solver.lean(solver.cheapest(point, purchases)) if purchases else point
+            binding = solver.binding(point)
         bound = units
         if not closed:
             bound, tree = _proven_floor(instance, case, kind, need, limits, units)
-        return Smallest(network, point, units, network.budget_unit, bound, tree, closed)
+        return Smallest(network, point, units, network.budget_unit, bound, tree, closed, binding)
 
 
 def _guess(network: Network, need: Requirement, limits: Limits) -> int | None:

@@ -6,7 +6,7 @@ whole plan is put together again; any number that differs is refuted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from .claims import prices_in, read_exact, routes_in, tree_in
 from .load import load
 from .questions import Answer, Question
 from .requirement import Requirement, requirement
-from .verify import Judge, Point, Refuted, leaves, proven_bound, rate_of
+from .verify import Judge, Node, Point, Refuted, leaves, proven_bound, rate_of
 
 
 def refutations(plan: Plan, instance: Instance | None = None) -> list[str]:
@@ -280,3 +280,18 @@ def read_plan(path: Path) -> Plan:
         first = error.errors(include_url=False)[0]
         at = tuple(first["loc"])
         raise InputError(f"is no inferplan.plan/1: {first['msg']}", file=path, at=at) from None
+
+
+def misfits(judge: Judge, point: Point, bound: Fraction | None, tree: Sequence[Node]) -> list[str]:
+    """What does not hold about a bare answer: its routes against its counts, its tree against its bound.
+
+    The core of `check`, without putting a plan together again. bound None: the tree is about another network.
+    """
+    try:
+        if point.counts and rate_of(judge.network, point.counts, point.routes) != point.rate:
+            return ["the routes do not carry the stated rate"]
+        if bound is not None and proven_bound(judge, tree) > bound:
+            return ["the proof does not give the stated bound"]
+    except Refuted as error:
+        return [str(error)]
+    return []

@@ -41,7 +41,7 @@ class Explainer:
 
     def _rate(self, question: Question) -> None:
         network = build(self.instance, question.case)
-        optimum = Solver(network, self.limits).highest_rate()
+        optimum = Solver(network, self.limits).highest_rate(why=False)
         self.answers[question.about] = Answer(network, optimum.point, bound=optimum.bound)
         self.claims.append(claim(question.about, question.case, optimum.point, optimum.bound, optimum.tree))
 

@@ -45,6 +45,9 @@ _STATUS = {
 }
 
 
+SMALL = 2000  # columns
+
+
 class SolverError(Exception):
     """HiGHS failed in a way that no input explains."""
 
@@ -196,6 +199,8 @@ class Session:
         """
         h = self._highs
         h.setOptionValue("solve_relaxation", not whole)
+        small = len(self.arrays.cost) <= SMALL  # presolving takes longer than solving
+        h.setOptionValue("presolve", "off" if small and not whole else "choose")
         h.setOptionValue(
             "time_limit", highspy.kHighsInf if time_limit is None else h.getRunTime() + time_limit
         )

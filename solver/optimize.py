@@ -17,10 +17,22 @@ from ..models import program as programs
 from ..models.network import LOAD, ZERO, Network
 from . import exact
 from .highs import Session, Status
-from .proof import Search, exact_prices, exact_rates, float_prices
-from .verify import Judge, Node, Point, Prices, Refuted, Route, capacities, check_counts, peel, rate_of, used
+from .proof import Goal, Search, exact_prices, exact_rates, float_prices
+from .verify import (
+    NO_PRICES,
+    Judge,
+    Node,
+    Point,
+    Prices,
+    Refuted,
+    Route,
+    capacities,
+    check_counts,
+    peel,
+    rate_of,
+    used,
+)
 
-Goal = Callable[[Fraction, int], bool]  # (bound of a box, boxes so far): may the box be closed?
 Progress = Callable[[float, float], None]  # (best, bound) of a rate in requests/s
 
 
@@ -56,11 +68,12 @@ class Optimum:
     bound: Fraction
     tree: Sequence[Node]
     closed: bool
+    binding: Prices = NO_PRICES  # that prove the point's rate the highest under its counts
+    judge: Judge | None = None  # that evaluated the tree
 
 
 NOTHING = Point({}, (), ZERO)
 QUICK_BOXES = 40  # small programs close within this many, without HiGHS's own search
-EXACT_BOXES = 400
 LEEWAY = 1 - Fraction(1, 10**9)  # for programs too large for exact prices
 SLACK = 1e-6
 MIP_GAP = 1e-7  # HiGHS's tolerances allow no finer one; the proof's search does the rest
@@ -83,6 +96,7 @@ class Solver:
         self.load = self.activities.index(LOAD)
         rows = len(self.program.states) + len(self.program.resources) + len(self.program.stocks)
         self.finest = 0.0 if rows <= exact.LARGEST else 1e-9  # floats only, where exact prices take too long
+        self.patience = min(4000, max(60, 40_000 // max(1, sum(self.judge.root.high))))
         self._tried: dict[tuple[int, ...], Point] = {}
 
     @property
@@ -101,9 +115,10 @@ class Solver:
         """Seconds left of the limit."""
         return None if self.limits.until is None else max(0.0, self.limits.until - time.monotonic())
 
-    def highest_rate(self, *, frugal: bool = True) -> Optimum:
-        """The highest rate, then the fewest cards at that rate, with a proof.
+    def highest_rate(self, *, frugal: bool = True, why: bool = True) -> Optimum:
+        """The highest rate, then (`frugal`) the fewest cards at that rate, with a proof.
 
+        `why`: also the prices that show what binds.
         Small programs are settled by the proof's own search; larger ones let HiGHS find the counts first.
         """
         if not self.possible:
@@ -112,21 +127,24 @@ class Solver:
         if not search.closed:
             self._search_best()
             search = self.prove(self.cannot_win, leeway=LEEWAY)
-        elif len(search.nodes) > 7:  # knowing the best from the start often takes fewer boxes
+        elif len(search.nodes) > 15:  # knowing the best from the start often takes fewer boxes
             again = self.prove(self.cannot_win, leeway=LEEWAY)
             search = again if again.closed and len(again.nodes) < len(search.nodes) else search
         point = self.best
         bills = {p.name: p.cards for p in self.network.pools.values() if p.cards}
         if frugal and bills:
             point = self.cheapest(point, bills)
-        return Optimum(self.lean(point), max(search.bound, point.rate), search.nodes, search.closed)
+        bound = max(search.bound, point.rate)
+        binding = self.binding(point) if why else NO_PRICES
+        return Optimum(self.lean(point), bound, search.nodes, search.closed, binding, self.judge)
 
-    def cannot_win(self, bound: Fraction, boxes: int = 0) -> bool:
+    def cannot_win(self, bound: Fraction, nodes: int = 0) -> bool:
         """Whether a box with this bound holds nothing better than the best so far.
 
-        After `EXACT_BOXES` boxes, what could gain less than a millionth is let go; the plan states the gap.
+        After many boxes (the more, the fewer cards there are), what could gain less than a millionth is
+        let go; the plan states the gap.
         """
-        slack = max(self.limits.gap, SLACK if boxes > EXACT_BOXES else self.finest)
+        slack = max(self.limits.gap, SLACK if nodes > self.patience else self.finest)
         return bound <= self.best.rate * (1 + Fraction(slack))
 
     def prove(
@@ -203,7 +221,7 @@ class Solver:
         prices = exact_prices(self.program, self.session)
         if prices is None and outcome.prices is not None:
             prices = float_prices(self.program, outcome.prices)
-        return prices or Prices({}, {}, {})
+        return prices or NO_PRICES
 
     def lean(self, point: Point) -> Point:
         """The same counts and rate with the fewest bytes over links."""

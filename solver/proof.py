@@ -6,20 +6,33 @@ bound cannot beat what the proof is to exclude; otherwise it is split at a count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from ..models.network import LOAD, ZERO, Network
+from ..models.network import LOAD, ZERO
 from ..models.program import Program
 from . import exact
 from .highs import Floats, Session, Status
 from .verify import Box, Judge, Node, Prices
 
+Goal = Callable[[Fraction, int], bool]  # (bound of a box, nodes so far): may the box be closed?
+Offer = Callable[[dict[str, int]], object]  # whole counts to try
+
 _WHOLE = 1e-6
-_NEAR = 1 - Fraction(1, 10**6)  # a bound this near to the goal is worth exact prices
+_NEAR = 1 - Fraction(1, 10**9)  # a bound this near to the goal is worth exact prices
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A priced box: its bound, where to split it (None: its counts are whole), its counts rounded down."""
+
+    bound: Fraction
+    prices: Prices
+    split: tuple[int, int] | None
+    rounded: dict[str, int]
 
 
 @dataclass
@@ -34,13 +47,16 @@ class Search:
     closed: bool = True  # every leaf satisfies the goal
 
     def __post_init__(self) -> None:
+        activities = list(self.program.network.activities)
+        self.load = activities.index(LOAD)
+        self.counts = range(len(activities), len(activities) + len(self.judge.pools))
         tallies = [pool.tally for pool in self.program.network.pools.values()]
         self.weights = np.where(tallies, 1e6, 1.0)  # where to split first
 
     def run(
         self,
-        goal: Callable[[Fraction, int], bool],
-        offer: Callable[[dict[str, int]], object],
+        goal: Goal,
+        offer: Offer,
         *,
         most_boxes: int = 20_000,
         spent: Callable[[], bool] = lambda: False,
@@ -53,10 +69,10 @@ class Search:
         relaxation found, for the caller to try; it may make the goal easier to meet. Boxes whose relaxation
         is whole but does not meet the goal are split down to points, unless the bound times `leeway` does.
         """
-        self.session.aim({self._column(LOAD): 1.0}, maximise=True)
+        self.session.aim({self.load: 1.0}, maximise=True)
         self.nodes = [Node()]
         stack: list[tuple[int, Box]] = [(0, self.judge.root)]
-        root = ZERO
+        root, found = ZERO, False
         while stack:
             number, box = stack.pop()
             cut = self.judge.tighten(box)
@@ -70,16 +86,19 @@ class Search:
                     continue
                 split = self._widest(cut)
             else:
-                bound, prices, split = leaf
-                root = bound if number == 0 else root
+                root = leaf.bound if number == 0 else root
                 tick(root)
-                whole = split is None
-                done = goal(bound, len(self.nodes)) or (whole and goal(bound * leeway, len(self.nodes)))
+                split, whole = leaf.split, leaf.split is None
+                found = found or whole
+                done = self._meets(goal, leaf.bound) or (whole and self._meets(goal, leaf.bound * leeway))
                 if whole and not done and not cut.is_point:
                     split = self._widest(cut)
+                if late and not done and not found:  # better a rounded plan than none
+                    offer(leaf.rounded)
+                    found = True
                 if done or late or split is None:
-                    self.nodes[number] = Node(prices=prices)
-                    self.bound = max(self.bound, bound)
+                    self.nodes[number] = Node(prices=leaf.prices)
+                    self.bound = max(self.bound, leaf.bound)
                     self.closed = self.closed and (done or (cut.is_point and not late))
                     continue
             pool, at = split
@@ -90,55 +109,39 @@ class Search:
             stack += [(first, below), (first + 1, above)]
         return self
 
-    def _column(self, activity: str) -> int:
-        return list(self.program.network.activities).index(activity)
+    def _meets(self, goal: Goal, bound: Fraction) -> bool:
+        return goal(bound, len(self.nodes))
 
-    def _price(
-        self, box: Box, goal: Callable[[Fraction, int], bool], offer: Callable[[dict[str, int]], object]
-    ) -> tuple[Fraction, Prices, tuple[int, int] | None] | None:
-        """Solve a box's relaxation: its bound, its prices, and where to split (None: counts are whole)."""
-        first = len(self.program.network.activities)
-        count = len(self.judge.pools)
-        self.session.bound(range(first, first + count), box.low, box.high)
+    def _price(self, box: Box, goal: Goal, offer: Offer) -> _Leaf | None:
+        """Solve a box's relaxation; None where it has no point."""
+        self.session.bound(self.counts, box.low, box.high)
         outcome = self.session.run(whole=False)
         if outcome.status is not Status.OPTIMAL or outcome.values is None or outcome.prices is None:
             return None
         prices = float_prices(self.program, outcome.prices)
         bound = self.judge.bound(box, prices)
-        counts = outcome.values[first : first + count]
+        counts = outcome.values[self.counts.start :]
         whole = np.rint(counts)
-        split = None
         away = np.abs(counts - whole)
+        split = None
         if away.size and away.max() > _WHOLE:
             i = int(np.argmax(away * np.where(away > _WHOLE, self.weights, 0.0)))
             split = (i, int(np.floor(counts[i])))
-        if not goal(bound, len(self.nodes)):
-            if split is not None and len(self.nodes) == 1:  # a first plan, should time run out
-                offer(
-                    {
-                        p: int(n)
-                        for p, n in zip(self.judge.pools, np.floor(counts + _WHOLE), strict=True)
-                        if n >= 1
-                    }
-                )
-                self._reset(box, first, count)
-            if split is None:
-                offer({p: int(n) for p, n in zip(self.judge.pools, whole, strict=True) if n})
-            if not goal(bound, len(self.nodes)) and goal(bound * _NEAR, len(self.nodes)):
-                if split is None:  # trying the counts moved the session away from this box
-                    self._reset(box, first, count)
-                better = exact_prices(self.program, self.session)
-                if better is not None:
-                    sharper = self.judge.bound(box, better)
-                    if sharper < bound:
-                        bound, prices = sharper, better
-        return bound, prices, split
+        elif not self._meets(goal, bound):
+            offer(self._named(whole))
+        if not self._meets(goal, bound) and self._meets(goal, bound * _NEAR):
+            if split is None:  # trying the counts moved the session away from this box
+                self.session.aim({self.load: 1.0}, maximise=True)
+                self.session.bound(self.counts, box.low, box.high)
+                self.session.run(whole=False)
+            better = exact_prices(self.program, self.session)
+            sharper = bound if better is None else self.judge.bound(box, better)
+            if better is not None and sharper < bound:
+                bound, prices = sharper, better
+        return _Leaf(bound, prices, split, self._named(np.floor(counts + _WHOLE)))
 
-    def _reset(self, box: Box, first: int, count: int) -> None:
-        """Bring the session back to a box's relaxation and its basis."""
-        self.session.aim({self._column(LOAD): 1.0}, maximise=True)
-        self.session.bound(range(first, first + count), box.low, box.high)
-        self.session.run(whole=False)
+    def _named(self, counts: Floats) -> dict[str, int]:
+        return {p: int(n) for p, n in zip(self.judge.pools, counts.tolist(), strict=True) if n}
 
     def _widest(self, box: Box) -> tuple[int, int]:
         """The pool with the most counts left, cut in half."""
@@ -163,13 +166,12 @@ def float_prices(program: Program, row_prices: Floats) -> Prices:
 def exact_prices(program: Program, session: Session) -> Prices | None:
     """The prices of HiGHS's last basis, solved for exactly; None where that is not possible."""
     columns_basic, rows_basic = session.basis()
-    net = program.network
     names: list[tuple[str, str]] = [("state", str(s)) for s in program.states]
     names += [("resource", r) for r in program.resources] + [("stock", k) for k in program.stocks]
     unknown = {name: i for i, name in enumerate(names) if not rows_basic[i]}
     equations: list[exact.Row] = []
     right: list[Fraction] = []
-    for basic, (cost, column) in zip(columns_basic, _columns(net), strict=True):
+    for basic, (cost, column) in zip(columns_basic, program.columns, strict=True):
         if basic:
             equations.append({unknown[row]: amount for row, amount in column.items() if row in unknown})
             right.append(cost)
@@ -199,7 +201,7 @@ def exact_rates(
     rows = [name for name, basic in zip(right, rows_basic, strict=True) if not basic]
     equations: dict[tuple[str, str], exact.Row] = {name: {} for name in rows}
     labels = [*net.activities, *net.pools]
-    for j, (basic, (_, column)) in enumerate(zip(columns_basic, _columns(net), strict=True)):
+    for j, (basic, (_, column)) in enumerate(zip(columns_basic, program.columns, strict=True)):
         for row, amount in column.items():
             if row not in equations:
                 continue
@@ -217,13 +219,3 @@ def exact_rates(
         name: found[j] if columns_basic[j] else fixed.get(name, activity.floor)
         for j, (name, activity) in enumerate(net.activities.items())
     }
-
-
-def _columns(network: Network) -> Iterator[tuple[Fraction, dict[tuple[str, str], Fraction]]]:
-    """Objective and exact coefficients of every column: activities, then pools."""
-    for activity in network.activities.values():
-        column = {("state", str(s)): amount for s, amount in activity.moves.items()}
-        yield Fraction(activity.name == LOAD), column | {("resource", r): c for r, c in activity.uses.items()}
-    for pool in network.pools.values():
-        taken = {("stock", k): Fraction(c) for k, c in pool.takes.items()}
-        yield ZERO, taken | {("resource", r): -c for r, c in pool.gives.items()}

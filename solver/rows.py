@@ -33,9 +33,8 @@ def as_json(rows: Sequence[Row]) -> str:
             "bound": None if row.plan.objective is None else row.plan.objective.bound,
             "cards": row.plan.cards,
             "counts": row.plan.certificate.counts,
-            "bottlenecks": list(row.plan.bottlenecks),
             "sha256": row.plan.instance.sha256,
-            "certificate": row.plan.certificate.model_dump(mode="json", exclude={"claims"}),
+            "certificate": row.plan.certificate.model_dump(mode="json", exclude={"claims", "binding"}),
         }
         for row in rows
     ]

@@ -11,7 +11,7 @@ with roof_a the largest rate that the box allows an activity. Prices may come fr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
@@ -30,6 +30,9 @@ class Prices:
     resources: Mapping[str, Fraction]
     stocks: Mapping[str, Fraction]
     states: Mapping[str, Fraction]
+
+
+NO_PRICES = Prices({}, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,9 @@ class Judge:
     """A network made ready for many exact evaluations."""
 
     network: Network
+    _bounds: dict[tuple[tuple[int, ...], tuple[int, ...], int], tuple[Fraction, Prices]] = field(
+        default_factory=dict
+    )
 
     @cached_property
     def pools(self) -> tuple[str, ...]:
@@ -171,6 +177,12 @@ class Judge:
 
     def bound(self, box: Box, prices: Prices) -> Fraction:
         """The rate that no plan in the box exceeds, by these prices. Raises Refuted for unusable prices."""
+        key = (box.low, box.high, id(prices))
+        if key not in self._bounds:
+            self._bounds[key] = (self._bound(box, prices), prices)
+        return self._bounds[key][0]
+
+    def _bound(self, box: Box, prices: Prices) -> Fraction:
         total = self._worth_of_limits(prices)
         u, v = prices.resources, prices.stocks
         for i, pool in enumerate(self.network.pools.values()):

@@ -96,7 +96,7 @@ class Solver:
         self.load = self.activities.index(LOAD)
         rows = len(self.program.states) + len(self.program.resources) + len(self.program.stocks)
         self.finest = 0.0 if rows <= exact.LARGEST else 1e-9  # floats only, where exact prices take too long
-        self.patience = min(4000, max(60, 40_000 // max(1, sum(self.judge.root.high))))
+        self.patience = min(4000, 40_000 // max(1, sum(self.judge.root.high)))
         self._tried: dict[tuple[int, ...], Point] = {}
 
     @property
@@ -123,8 +123,9 @@ class Solver:
         """
         if not self.possible:
             return Optimum(NOTHING, ZERO, (Node(),), True)
-        search = self.prove(self.cannot_win, boxes=QUICK_BOXES, leeway=LEEWAY)
-        if not search.closed:
+        quick = self.patience >= QUICK_BOXES  # among many cards, good counts are not met by chance
+        search = self.prove(self.cannot_win, boxes=QUICK_BOXES, leeway=LEEWAY) if quick else None
+        if search is None or not search.closed:
             self._search_best()
             search = self.prove(self.cannot_win, leeway=LEEWAY)
         elif len(search.nodes) > 15:  # knowing the best from the start often takes fewer boxes

@@ -44,6 +44,11 @@ class Program:
     row_scale: dict[str, Fraction]
 
     @cached_property
+    def price_scale(self) -> dict[str, Fraction]:
+        """What a price of a scaled capacity row is to be multiplied by."""
+        return {name: self.rate_scale * scale for name, scale in self.row_scale.items()}
+
+    @cached_property
     def columns(self) -> list[tuple[Fraction, dict[Row, Fraction]]]:
         """Objective and exact coefficients of every column, unscaled; rows are named (kind, name)."""
         found = []

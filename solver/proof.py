@@ -155,7 +155,7 @@ def float_prices(program: Program, row_prices: Floats) -> Prices:
     first, second = len(program.states), len(program.states) + len(program.resources)
     states = {str(s): Fraction(v) for s, v in zip(program.states, values[:first], strict=True) if v}
     resources = {
-        r: Fraction(v) * scale * program.row_scale[r]
+        r: Fraction(v) * program.price_scale[r]
         for r, v in zip(program.resources, values[first:second], strict=True)
         if v > 0
     }

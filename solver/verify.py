@@ -182,30 +182,45 @@ class Judge:
             self._bounds[key] = (self._bound(box, prices), prices)
         return self._bounds[key][0]
 
+    @cached_property
+    def _pool_rows(self) -> list[tuple[int, list[tuple[str, int]], list[tuple[str, int]]]]:
+        """Every pool in whole numbers: its denominator, and what it gives and takes times that."""
+        rows = []
+        for pool in self.network.pools.values():
+            bottom = lcm(*(f.denominator for f in pool.gives.values()))
+            gives = [(r, int(f * bottom)) for r, f in pool.gives.items()]
+            rows.append((bottom, gives, [(k, n * bottom) for k, n in pool.takes.items()]))
+        return rows
+
     def _bound(self, box: Box, prices: Prices) -> Fraction:
+        """Whole numbers over one denominator: reducing fractions at every step would take most time."""
         total = self._worth_of_limits(prices)
-        u, v = prices.resources, prices.stocks
-        for i, pool in enumerate(self.network.pools.values()):
-            reduced = sum((amount * u[r] for r, amount in pool.gives.items() if r in u), ZERO)
-            reduced -= sum((units * v[k] for k, units in pool.takes.items() if k in v), ZERO)
-            if reduced:
-                total += reduced * (box.high[i] if reduced > 0 else box.low[i])
-        # Whole numbers over one denominator: reducing fractions at every step would take most of the time.
-        bottom = lcm(*(f.denominator for f in (*u.values(), *prices.states.values())))
-        whole_u = {r: int(f * bottom) for r, f in u.items()}
-        whole_y = {s: int(f * bottom) for s, f in prices.states.items()}
+        groups = (prices.resources, prices.stocks, prices.states)
+        bottom = lcm(*(f.denominator for group in groups for f in group.values()))
+        u, v, y = ({n: f.numerator * (bottom // f.denominator) for n, f in g.items()} for g in groups)
+        for i, (own, gives, takes) in enumerate(self._pool_rows):
+            reduced = 0
+            for resource, amount in gives:
+                if resource in u:
+                    reduced += u[resource] * amount
+            for stock, units in takes:
+                if stock in v:
+                    reduced -= v[stock] * units
+            count = box.high[i] if reduced > 0 else box.low[i]
+            if reduced and count:
+                total += Fraction(reduced * count, own * bottom)
         for activity, own, objective, moves, uses in self._activity_rows:
-            reduced_whole = objective * bottom
+            reduced = objective * bottom
             for state, amount in moves:
-                if state in whole_y:
-                    reduced_whole -= whole_y[state] * amount
+                if state in y:
+                    reduced -= y[state] * amount
             for resource, amount in uses:
-                if resource in whole_u:
-                    reduced_whole -= whole_u[resource] * amount
-            if reduced_whole > 0:
-                total += Fraction(reduced_whole, own * bottom) * self.roof(activity, box)
-            elif reduced_whole < 0 and activity.floor:
-                total += Fraction(reduced_whole, own * bottom) * activity.floor
+                if resource in u:
+                    reduced -= u[resource] * amount
+            if reduced > 0:
+                total += Fraction(reduced, own * bottom) * self.roof(activity, box)
+            elif reduced < 0 and activity.floor:
+                total += Fraction(reduced, own * bottom) * activity.floor
         return total
 
     def _worth_of_limits(self, prices: Prices) -> Fraction:

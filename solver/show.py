@@ -262,11 +262,12 @@ def float_of(exact: str) -> float:
 
 def show_rows(rows: Iterable[Row], fields: Sequence[str], console: Console) -> None:
     """Print a sweep: the fields that vary, then what each variant gives."""
-    table = _table(*fields, ">rate/s", "counts", "status", ">proven gap")
+    table = _table(*fields, ">rate/s", ">gap", "status")
+    table.add_column("counts", no_wrap=False)
     for row in rows:
         p = row.plan
         values = [row.fields[f] for f in fields]
-        table.add_row(*values, f"{p.rate:.6f}", counts_of(p), p.status, f"{p.certificate.proven_gap:.1e}")
+        table.add_row(*values, f"{p.rate:.6f}", f"{p.certificate.proven_gap:.1e}", p.status, counts_of(p))
     console.print(table)
 
 

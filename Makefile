@@ -14,10 +14,12 @@ test: $(VENV)/developed  ## all tests
 bench: $(VENV)/developed  ## measured comparisons, as ratios of one run
 	$(BIN)/python tests/benchmarks/run.py
 
-lint: $(VENV)/developed  ## style and types
+lint: $(VENV)/developed  ## style, and types against a plain install (the editable one hides the package)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	rm -rf build/plain
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target build/plain .
+	cd build/plain && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml -p inferplan
 
 install: $(VENV)/installed
 dev: $(VENV)/developed

@@ -35,7 +35,7 @@ class Asked(Part):
     required_rate: str | None = Field(None, description="the rate that is needed, requests/s, exact")
     strictly: bool = Field(False, description="the rate must lie above required_rate, not at it")
     why: str | None = Field(None, description="where required_rate comes from")
-    gap: float = Field(1e-6, description="relative gap at which the plan counts as optimal")
+    gap: float = Field(1e-6, ge=0, le=1, description="relative gap at which the plan counts as optimal")
 
 
 class ObjectiveValue(Part):

@@ -12,7 +12,7 @@ from . import describe, questions
 from .claims import prices_in
 from .questions import Answers
 from .requirement import Requirement
-from .verify import Point
+from .routes import Point
 
 
 def gap(value: Fraction, bound: Fraction) -> Fraction:

@@ -17,7 +17,8 @@ from ..models.instance import Instance
 from ..models.network import BUDGET, Network
 from .optimize import Limits, Optimum, Solver
 from .requirement import Requirement
-from .verify import Node, Point, Prices
+from .routes import Point
+from .verify import Node, Prices
 
 Kind = Literal["cards", "cost"]
 

@@ -19,12 +19,13 @@ from ..models.instance import Instance
 from ..models.network import Network
 from ..models.plan import Claim, Plan
 from . import questions
-from .assemble import assemble, copies_bound, copies_needed, status_of
+from .assemble import assemble, copies_bound, copies_needed, gap, status_of
 from .claims import prices_in, read_exact, routes_in, tree_in
 from .load import load
 from .questions import Answer, Question
 from .requirement import Requirement, requirement
-from .verify import Judge, Node, Point, Refuted, leaves, proven_bound, rate_of
+from .routes import Point, rate_of
+from .verify import Judge, Node, Refuted, leaves, proven_bound
 
 
 def refutations(plan: Plan, instance: Instance | None = None) -> list[str]:
@@ -81,6 +82,13 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
     )
     if limit > point.rate * (1 + Fraction(1, 10**9)):
         raise Refuted("the stated prices do not show what binds")
+    if asked.unit not in (asked.case.unit, "copies" if asked.case.unit is None else None):
+        raise Refuted(f"the unit {asked.unit!r} is not what the case buys")
+    if certificate.boxes != sum("pool" not in node for node in certificate.tree):
+        raise Refuted("the proof does not have the stated number of boxes")
+    value = units * network.budget_unit if budgeted else point.rate
+    if certificate.proven_gap != float(gap(value, proven)):
+        raise Refuted(f"the proven gap is {float(gap(value, proven))!r}, not {certificate.proven_gap!r}")
     copies = plan.copies
     if copies != 1 and (asked.unit != "copies" or need is None or copies != copies_needed(point.rate, need)):
         raise Refuted(f"{copies} copies do not follow")

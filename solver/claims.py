@@ -11,7 +11,8 @@ from ..models.network import Network
 from ..models.plan import Claim, RouteUse
 from ..models.quantities import show_number
 from .describe import route_uses
-from .verify import Node, Point, Prices, Refuted, Route, trace_route
+from .routes import Point, Route, trace_route
+from .verify import Node, Prices, Refuted
 
 
 def read_exact(text: object) -> Fraction:

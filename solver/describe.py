@@ -14,7 +14,8 @@ from ..models.instance import Instance
 from ..models.network import LOAD, ZERO, Network, Pool, Replica
 from ..models.plan import Drain, Idle, LinkUse, PoolUse, Refused, RouteUse
 from ..models.quantities import show_number
-from .verify import Prices, Route, capacities, used
+from .routes import Route, capacities, used
+from .verify import Prices
 
 NOTICEABLE = Fraction(1, 10**6)  # a price that explains less of the rate is rounding
 

@@ -13,7 +13,7 @@ from .claims import claim
 from .optimize import Limits, Solver
 from .questions import Answer, Question, bill
 from .requirement import Requirement
-from .verify import Point
+from .routes import Point
 
 MOST_TIES = 16
 TIE_BOXES = 300

@@ -18,20 +18,8 @@ from ..models.network import LOAD, ZERO, Network
 from . import exact
 from .highs import Session, Status
 from .proof import Goal, Search, exact_prices, exact_rates, float_prices
-from .verify import (
-    NO_PRICES,
-    Judge,
-    Node,
-    Point,
-    Prices,
-    Refuted,
-    Route,
-    capacities,
-    check_counts,
-    peel,
-    rate_of,
-    used,
-)
+from .routes import Point, Route, capacities, check_counts, peel, rate_of, used
+from .verify import NO_PRICES, Judge, Node, Prices, Refuted
 
 Progress = Callable[[float, float], None]  # (best, bound) of a rate in requests/s
 

@@ -21,7 +21,7 @@ from ..models.plan import Alternative, Asked, Nearest, Network_, Remedy, Ties, W
 from ..models.quantities import Price
 from . import describe
 from .requirement import Requirement
-from .verify import Point, used
+from .routes import Point, used
 
 GIGABYTE = Fraction(10**9)
 MOST_WORTH = 12  # servers, and links, whose worth is asked for

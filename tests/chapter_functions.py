@@ -31,7 +31,7 @@ from inferplan.models.workload import RequestClass
 from inferplan.solver.answer import min_cards
 from inferplan.solver.optimize import Optimum, Solver
 from inferplan.solver.requirement import Aim
-from inferplan.solver.verify import Point, used
+from inferplan.solver.routes import Point, used
 
 TESTS = Path(__file__).resolve().parent
 CHAPTER = TESTS / "chapter.yaml"

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from inferplan.models.case import Case, build
 from inferplan.models.instance import Instance
 from inferplan.solver.optimize import Limits, Optimum, Solver
-from inferplan.solver.verify import Judge, proven_bound, rate_of, trace_route
+from inferplan.solver.routes import rate_of, trace_route
+from inferplan.solver.verify import Judge, proven_bound
 from oracles import cells, cuts, seconds
 from oracles.drawing import Raw, deployments
 
@@ -190,7 +191,9 @@ def test_relay_through_a_server() -> None:
     """a -> b -> c, with cards at b that take and pass on."""
     links = [between("a", "b", "9"), between("b", "c", "4")]
     it = Instance.model_validate(measured({"a": ("p", 1), "b": ("d", 1), "c": ("d", 1)}, links))
-    assert cells.highest_rate(it) == max(rate for _, rate in cells.every_cell(it)) == 9  # 5 stay at b, 4 go on to c
+    assert (
+        cells.highest_rate(it) == max(rate for _, rate in cells.every_cell(it)) == 9
+    )  # 5 stay at b, 4 go on to c
     found = proven(it)
     assert found.point.rate == 9
     assert {tuple(r.via) for r in found.point.routes} == {
@@ -247,7 +250,9 @@ def test_every_cell(raw: Raw) -> None:
     assert found.rate == best == cells.highest_rate(it)
     if best:
         pools = build(it).pools
-        assert sum(pools[name].cards * n for name, n in found.counts.items()) == min(sum(counts) for counts, rate in rates.items() if rate == best)
+        assert sum(pools[name].cards * n for name, n in found.counts.items()) == min(
+            sum(counts) for counts, rate in rates.items() if rate == best
+        )
 
 
 @settings(SETTINGS, max_examples=250)
@@ -263,7 +268,9 @@ def test_cuts(raw: Raw) -> None:
 # faults ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="program.build: a capacity row that nothing uses is no Pyomo constraint")
+@pytest.mark.xfail(
+    strict=True, reason="program.build: a capacity row that nothing uses is no Pyomo constraint"
+)
 def test_channel_without_hand_overs() -> None:
     """Prefill fits both cards and decode neither, so the one channel exists and nobody uses it."""
     small = {name: card | {"memory": "56 GiB"} for name, card in (("a100", A100), ("h20", H20))}

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 from chapter_functions import AIMS, CHANNEL, GB, Bench, bench, cleared, in_time, instances, pools, sustained
-from inferplan.solver.verify import Judge, Point, capacities, proven_bound, used
+from inferplan.solver.routes import Point, capacities, used
+from inferplan.solver.verify import Judge, proven_bound
 
 TESTS = Path(__file__).resolve().parent
 SHARED = TESTS.parents[1] / "shared" / "book" / "scenarios.yaml"

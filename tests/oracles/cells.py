@@ -106,8 +106,15 @@ class _Ways:
         self.bandwidth: dict[Row, Fraction] = {}
         self.hops: dict[str, list[tuple[str, list[Row]]]] = {}
         self.one: Row | None = None
-        groups = {s.name: [f"{s.name}-{i}" for i in range(1, s.count + 1)] for s in instance.servers if s.count > 1}
-        nics = {name: s.nic for s in instance.servers for name in groups.get(s.name, [s.name]) if s.nic is not None}
+        groups = {
+            s.name: [f"{s.name}-{i}" for i in range(1, s.count + 1)] for s in instance.servers if s.count > 1
+        }
+        nics = {
+            name: s.nic
+            for s in instance.servers
+            for name in groups.get(s.name, [s.name])
+            if s.nic is not None
+        }
         for link in instance.links:
             if instance.handover == link.name:
                 self.one = ("channel", link.name)
@@ -144,7 +151,9 @@ class _Ways:
 def highest_rate(instance: Instance, forms: tuple[str, ...] | None = None) -> Fraction:
     """The highest rate of all cells; 0 where no cell serves all classes."""
     best = ZERO
-    bounds: list[tuple[list[int], int, int]] = []  # whole weights of the counts, a constant, their denominator
+    bounds: list[
+        tuple[list[int], int, int]
+    ] = []  # whole weights of the counts, a constant, their denominator
     program = Routes(instance, forms or instance.forms)
     solve = _solver(program)
     for counts in _cells(program):
@@ -160,7 +169,9 @@ def highest_rate(instance: Instance, forms: tuple[str, ...] | None = None) -> Fr
     return best
 
 
-def every_cell(instance: Instance, forms: tuple[str, ...] | None = None) -> Iterator[tuple[tuple[int, ...], Fraction]]:
+def every_cell(
+    instance: Instance, forms: tuple[str, ...] | None = None
+) -> Iterator[tuple[tuple[int, ...], Fraction]]:
     """All cells, also those that leave cards idle, each with its highest rate."""
     program = Routes(instance, forms or instance.forms)
     solve = _solver(program)
@@ -212,7 +223,10 @@ def simplex(
 ) -> tuple[Fraction, list[Fraction]]:
     """max c x with A x <= b, x >= 0 and b >= 0: the optimum and the prices of the rows. Bland's rule, so it ends."""
     columns, count = len(costs), len(matrix)
-    table = [[*row, *(Fraction(i == j) for j in range(count)), b] for i, (row, b) in enumerate(zip(matrix, right, strict=True))]
+    table = [
+        [*row, *(Fraction(i == j) for j in range(count)), b]
+        for i, (row, b) in enumerate(zip(matrix, right, strict=True))
+    ]
     reduced = [*costs, *([ZERO] * count), ZERO]
     basis = list(range(columns, columns + count))
     while True:

@@ -28,11 +28,17 @@ def highest_rate(instance: Instance, forms: tuple[str, ...] | None = None) -> Fr
     places = seconds.sites(instance)
     if len(places) > 2 or batch == "auto" or instance.fix:
         raise NotImplementedError
-    per_card = [_per_card(instance, forms or instance.forms, card, model, int(batch)) for _, card, _ in places]
+    per_card = [
+        _per_card(instance, forms or instance.forms, card, model, int(batch)) for _, card, _ in places
+    ]
     if not seconds.steps(request):  # done after prefill
-        return sum((n * max(p, whole) for (p, _, whole), (_, _, n) in zip(per_card, places, strict=True)), Fraction(0))
+        return sum(
+            (n * max(p, whole) for (p, _, whole), (_, _, n) in zip(per_card, places, strict=True)),
+            Fraction(0),
+        )
     there, back, channel = (
-        _states_per_second(instance, b, seconds.moved_bytes(instance, request)) for b in _bandwidths(instance, places)
+        _states_per_second(instance, b, seconds.moved_bytes(instance, request))
+        for b in _bandwidths(instance, places)
     )
     ends = [v for v in (there, back, channel) if v is not None]
     unit = lcm(*(v.denominator for v in [*ends, *(r for rates in per_card for r in rates)]))

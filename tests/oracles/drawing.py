@@ -63,7 +63,9 @@ def answers(draw: Draw, one_token: bool = True) -> Any:
 
 
 @st.composite
-def classes(draw: Draw, most: int = 3, names: tuple[str | None, ...] = (None,), one_token: bool = True) -> list[Raw]:
+def classes(
+    draw: Draw, most: int = 3, names: tuple[str | None, ...] = (None,), one_token: bool = True
+) -> list[Raw]:
     """Up to `most` classes whose shares add up to 1; one of several may have the share 0."""
     number = draw(st.integers(1, most))
     weights = [draw(st.integers(1 if i == 0 else 0, 4)) for i in range(number)]
@@ -188,7 +190,11 @@ def _ways(cards: int, pools: int) -> int:
 def _measured(draw: Draw, decodes: bool) -> Raw:
     """Rates of a card that is better at one stage; where it decodes, one rate may be left to the roofline."""
     fast, slow = draw(st.integers(4, 20)), draw(st.sampled_from(["1/s", "2/s", "3/s", "30/min"]))
-    rates = {"prefill_rate": slow, "decode_rate": f"{fast}/s"} if decodes else {"prefill_rate": f"{fast}/s", "decode_rate": slow}
+    rates = (
+        {"prefill_rate": slow, "decode_rate": f"{fast}/s"}
+        if decodes
+        else {"prefill_rate": f"{fast}/s", "decode_rate": slow}
+    )
     lacks = draw(st.sampled_from([None, None, "prefill_rate", "decode_rate"])) if decodes else None
     return {name: rate for name, rate in rates.items() if name != lacks}
 
@@ -222,7 +228,9 @@ def _tighten(draw: Draw, raw: Raw) -> None:
 def _set_bandwidths(draw: Draw, raw: Raw) -> None:
     """Bandwidths as simple multiples of what one card can hand over or take, whichever is less."""
     it = Instance.model_validate(raw)
-    request = draw(st.sampled_from([c for c in it.workload.classes if seconds.steps(c)] or it.workload.classes))
+    request = draw(
+        st.sampled_from([c for c in it.workload.classes if seconds.steps(c)] or it.workload.classes)
+    )
     batch = min((b for b in it.engine.decode_batch if b != "auto"), default=1)
     used = {server.card for server in it.servers}
     prefill = min(seconds.prefill(it, card, request) for card in used)

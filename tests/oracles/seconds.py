@@ -16,7 +16,9 @@ def sites(instance: Instance) -> list[Site]:
     """Every single server; `count: 3` stands for NAME-1 to NAME-3."""
     found: list[Site] = []
     for server in instance.servers:
-        names = [f"{server.name}-{i}" for i in range(1, server.count + 1)] if server.count > 1 else [server.name]
+        names = (
+            [f"{server.name}-{i}" for i in range(1, server.count + 1)] if server.count > 1 else [server.name]
+        )
         found += [(name, server.card, server.cards) for name in names]
     return found
 
@@ -77,7 +79,11 @@ def prefill_terms(card: Card, llm: LLM, request: RequestClass) -> tuple[Fraction
     """Seconds of arithmetic and of traffic of one prefill."""
     hist = request.cached_tokens
     new = request.input_tokens - hist
-    flops = 2 * block_weights(llm) * new + pair_flops(llm) * (hist * new + Fraction(new**2, 2)) + 2 * head_weights(llm)
+    flops = (
+        2 * block_weights(llm) * new
+        + pair_flops(llm) * (hist * new + Fraction(new**2, 2))
+        + 2 * head_weights(llm)
+    )
     moved = pass_bytes(llm) + hist * kv_bytes(llm)
     compute, memory = speeds(card)
     return flops / compute, moved / memory
@@ -133,7 +139,9 @@ def chunks(instance: Instance, card: str, request: RequestClass, batch: int) -> 
 def state_bytes(instance: Instance, request: RequestClass) -> Fraction:
     """V: the state of one whole prompt."""
     per_token = instance.engine.handover_bytes_per_token
-    return request.input_tokens * (kv_bytes(models(instance)[model_of(instance, request)]) if per_token is None else per_token)
+    return request.input_tokens * (
+        kv_bytes(models(instance)[model_of(instance, request)]) if per_token is None else per_token
+    )
 
 
 def moved_bytes(instance: Instance, request: RequestClass) -> Fraction:
@@ -150,7 +158,9 @@ def needed_bytes(instance: Instance, role: str, batch: int, model: str) -> Fract
         total += max(state_bytes(instance, r) for r in served)
     if role == "prefill":
         return total + max(r.input_tokens for r in served) * kv_bytes(llm)
-    return total + batch * max(resident(r) for r in served if steps(r) or not any(map(steps, served))) * kv_bytes(llm)
+    return total + batch * max(
+        resident(r) for r in served if steps(r) or not any(map(steps, served))
+    ) * kv_bytes(llm)
 
 
 def resident(request: RequestClass) -> Fraction:

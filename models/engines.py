@@ -80,8 +80,9 @@ class CardEngine:
         distribution of outputs: at its mean over the time spent in decode), and, where KV is handed over,
         one landing state. A prefill replica holds the state it makes and the one that leaves.
         """
-        decoding = [r for r in requests if r.decode_steps] or list(requests)
-        state = max(self.handover_bytes(r) for r in requests)
+        decoding = [r for r in requests if r.decode_steps]
+        state = max((self.handover_bytes(r) for r in decoding), default=Fraction(0))
+        decoding = decoding or list(requests)
         if role == "prefill":
             made = max(Fraction(r.input_tokens) for r in requests) * self.llm.kv_bytes_per_token
             held, rule = made, "one prompt in the making"

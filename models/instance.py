@@ -17,7 +17,15 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 
 from .hardware import Card, Link, Offer, Server
 from .llm import LLM
-from .quantities import Amount, Bytes, Count, PerSecond, Seconds, read_number
+from .quantities import (
+    Amount,
+    Bytes,
+    Count,
+    PerSecond,
+    PositiveAmount,
+    Seconds,
+    read_number,
+)
 from .schema import Name, Schema, Text, fault, refuse_unbuilt
 from .suggest import did_you_mean
 from .workload import RequestClass, Workload
@@ -71,7 +79,7 @@ class Engine(Schema):
     """How replicas run."""
 
     decode_batch: Batches = Field((32,), validate_default=True)
-    handover_bytes_per_token: Amount | None = Field(
+    handover_bytes_per_token: PositiveAmount | None = Field(
         None, description="bytes that a hand-over moves per prompt token; left out: the model's KV"
     )
     extra_decode_flops: Amount = Field(

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?(?:/\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?(?:/\d+)?", re.ASCII)
 _LARGEST = Fraction(10) ** 30
 
 _SI = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
@@ -50,9 +50,11 @@ def read_number(text: object) -> Fraction:
         number = Fraction(text)
     else:
         digits = (repr(text) if isinstance(text, float) else str(text)).strip()
-        if len(digits) > 100 or not _NUMBER.fullmatch(digits):
+        if len(digits) > 200 or not _NUMBER.fullmatch(digits):
             raise ValueError("not a finite number")
         top, _, bottom = digits.partition("/")
+        if not bottom and len(top) > 50:
+            raise ValueError("a number of too many digits")
         exponent = re.search(r"[eE]([+-]?\d+)", top)
         if exponent and abs(int(exponent[1])) > 40:
             raise ValueError("absurdly large or small")
@@ -225,7 +227,7 @@ def _read_price(value: object) -> Price:
     if isinstance(value, Price):
         return value
     text = str(value).strip()
-    number, slash, unit = text.partition("/")
+    number, slash, unit = text.rpartition("/") if re.search(r"/\s*[a-z]+$", text) else (text, "", "")
     accepted = "an amount of at least 0, per hour (2.5/h) or without a time (2.5)"
     try:
         amount = read_number(number)
@@ -276,6 +278,7 @@ Share = Annotated[
     *_number("share", "a number from 0 to 1, such as 0.25 or 1/3", Fraction(0), Fraction(1), open_low=False),
 ]
 Amount = Annotated[Fraction, *_number("amount", "a number of at least 0", Fraction(0), None, open_low=False)]
+PositiveAmount = Annotated[Fraction, *_number("amount", "a number above 0", Fraction(0), None, open_low=True)]
 Tokens = Annotated[int, *_integer("a whole number of tokens from 1 to 100000000", 1, 10**8)]
 CachedTokens = Annotated[int, *_integer("a whole number of tokens from 0 to 100000000", 0, 10**8)]
 Count = Annotated[int, *_integer("a whole number from 0 to 10000000", 0, 10**7)]

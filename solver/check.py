@@ -77,9 +77,8 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
             raise Refuted(f"the proof gives the bound {float(found)!r}, the plan states {float(proven)!r}")
         rate_bound = proven
     judge = Judge(network)
-    limit = (
-        judge.bound(judge.point(point.counts), prices_in(certificate.binding)) if point.rate else Fraction(0)
-    )
+    binding = prices_in(certificate.binding)
+    limit = judge.bound(judge.point(point.counts), binding) if certificate.binding else Fraction(0)
     if limit > point.rate * (1 + Fraction(1, 10**9)):
         raise Refuted("the stated prices do not show what binds")
     if asked.unit not in (asked.case.unit, "copies" if asked.case.unit is None else None):

@@ -13,9 +13,6 @@ from inferplan.models.quantities import BANDWIDTH, COMPUTE, DURATION, RATE, SIZE
 from pydantic import TypeAdapter, ValidationError
 
 UNITS = (SIZE, DURATION, RATE, BANDWIDTH, COMPUTE)
-LONG = "fault: a decimal of more than 40 places is shown as n/d in over 100 characters, which is not read"
-SCRIPTS = "fault: \\d in _NUMBER matches digits of every script"
-PER_DAY = "fault: 2.5/d is shown as 5/48/h, which does not read back"
 EXACT = settings(derandomize=True, deadline=None, max_examples=150)
 GIGA = Fraction(10**9)
 
@@ -167,7 +164,7 @@ def test_what_is_shown() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("3." + "5" * 60 + "/s", marks=pytest.mark.xfail(strict=True, reason=LONG)),
+        "3." + "5" * 60 + "/s",
         "2." + "5" * 38 + "/s",
         "1/" + "7" * 90 + "/s",
         "7" * 97 + "/h",
@@ -212,7 +209,7 @@ NEVER = {
     "1e-99 s": "absurdly large or small",
     "1e999999999 s": "absurdly large or small",
     "1e-999999999 s": "absurdly large or small",
-    "9" * 101 + " s": "is not a finite number",
+    "9" * 101 + " s": "is a number of too many digits",
     "9" * 1_000_000 + " s": "is not a finite number",
     "1/" + "9" * 5000 + " s": "is not a finite number",
 }
@@ -279,7 +276,6 @@ def test_refused(unit: Unit, text: str, words: str) -> None:
     assert unit.accepted in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason=SCRIPTS)
 @pytest.mark.parametrize("digits", ["٢٥", "２５", "२५", "2५"])
 def test_digits_of_other_scripts(digits: str) -> None:
     """Nobody types them on purpose, and they print like others: refused."""
@@ -412,10 +408,8 @@ def test_price(text: str, price: Price) -> None:
         "0",
         "24/d",
         "0.07/h",
-        *(
-            pytest.param(text, marks=pytest.mark.xfail(strict=True, reason=PER_DAY))
-            for text in ("2.5/d", "1/d")
-        ),
+        "2.5/d",
+        "1/d",
     ],
 )
 def test_price_shown_then_read(text: str) -> None:
@@ -430,7 +424,7 @@ def test_price_shown_then_read(text: str) -> None:
         ("-1/h", "negative"),
         ("-1", "negative"),
         ("2/s", "per 's'"),
-        ("2/", "per ''"),
+        ("2/", "not a finite number"),
         ("2 EUR", "finite number"),
         ("", "finite number"),
         ("/h", "finite number"),
@@ -438,7 +432,7 @@ def test_price_shown_then_read(text: str) -> None:
         ("$2/h", "finite number"),
         ("1e99", "absurdly large"),
         ("free", "finite number"),
-        ("2/h/h", "per 'h/h'"),
+        ("2/h/h", "not a finite number"),
     ],
 )
 def test_price_refused(text: str, words: str) -> None:

@@ -20,6 +20,8 @@ from .schema import Name, Schema, Text, fault
 def _read_outputs(value: object) -> dict[int, Fraction]:
     """A number of tokens, or a mapping from numbers of tokens to shares that add up to exactly 1."""
     accepted = "give a whole number of tokens from 1, or shares by length such as {1025: 0.5, 4097: 0.5}"
+    if not isinstance(value, (Mapping, str, int, float, Fraction)):
+        raise fault(f"is no number; {accepted}")
     points = value if isinstance(value, Mapping) else {value: 1}
     outputs: dict[int, Fraction] = {}
     for length, share in points.items():

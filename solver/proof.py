@@ -27,12 +27,12 @@ _NEAR = 1 - Fraction(1, 10**9)  # a bound this near to the goal is worth exact p
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A priced box: its bound, where to split it (None: its counts are whole), its counts rounded down."""
+    """A priced box: its bound, where to split it (None: its counts are whole), its relaxation's counts."""
 
     bound: Fraction
     prices: Prices
     split: tuple[int, int] | None
-    rounded: dict[str, int]
+    counts: Floats
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Search:
                 if whole and not done and not cut.is_point:
                     split = self._widest(cut)
                 if late and not done and not found:  # better a rounded plan than none
-                    offer(leaf.rounded)
+                    offer(self._rounded(leaf.counts))
                     found = True
                 if done or late or split is None:
                     self.nodes[number] = Node(prices=leaf.prices)
@@ -138,7 +138,21 @@ class Search:
             sharper = bound if better is None else self.judge.bound(box, better)
             if better is not None and sharper < bound:
                 bound, prices = sharper, better
-        return _Leaf(bound, prices, split, self._named(np.floor(counts + _WHOLE)))
+        return _Leaf(bound, prices, split, counts)
+
+    def _rounded(self, counts: Floats) -> dict[str, int]:
+        """Counts rounded down, then up again by largest remainder as long as the stocks allow."""
+        down = np.floor(counts + _WHOLE).astype(int)
+        tally = [pool.tally for pool in self.program.network.pools.values()]
+        low = [0 if sums else n for n, sums in zip(down.tolist(), tally, strict=True)]
+        for i in np.argsort(down - counts, kind="stable").tolist():
+            if counts[i] - down[i] > _WHOLE and not tally[i]:
+                low[i] += 1
+                if self.judge.tighten(Box(tuple(low), self.judge.root.high)) is None:
+                    low[i] -= 1
+        high = [most if sums else n for n, most, sums in zip(low, self.judge.root.high, tally, strict=True)]
+        box = self.judge.tighten(Box(tuple(low), tuple(high)))
+        return {} if box is None else {p: n for p, n in zip(self.judge.pools, box.low, strict=True) if n}
 
     def _named(self, counts: Floats) -> dict[str, int]:
         return {p: int(n) for p, n in zip(self.judge.pools, counts.tolist(), strict=True) if n}

@@ -50,6 +50,7 @@ class Search:
         activities = list(self.program.network.activities)
         self.load = activities.index(LOAD)
         self.counts = range(len(activities), len(activities) + len(self.judge.pools))
+        self.tiny = self.program.rate_scale / 10**12  # so that a bound of nearly nothing is near to nothing
         tallies = [pool.tally for pool in self.program.network.pools.values()]
         self.weights = np.where(tallies, 1e6, 1.0)  # where to split first
 
@@ -129,7 +130,7 @@ class Search:
             split = (i, int(np.floor(counts[i])))
         elif not self._meets(goal, bound):
             offer(self._named(whole))
-        if not self._meets(goal, bound) and self._meets(goal, bound * _NEAR):
+        if not self._meets(goal, bound) and self._meets(goal, bound * _NEAR - self.tiny):
             if split is None:  # trying the counts moved the session away from this box
                 self.session.aim({self.load: 1.0}, maximise=True)
                 self.session.bound(self.counts, box.low, box.high)

@@ -1,0 +1,95 @@
+"""Our bridge from Pyomo to HiGHS against Pyomo's own, and what a session promises."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import inferplan
+import pyomo.environ as pyo
+import pytest
+from inferplan.models import program
+from inferplan.models.case import build
+from inferplan.solver.highs import Session, Status
+from inferplan.solver.optimize import Solver
+
+OPENING = Path(__file__).parent.parent / "instances" / "opening.yaml"
+
+
+def random_model(seed: int, whole: bool) -> pyo.ConcreteModel:
+    """Bounded, feasible at 0: rows of every kind, constants in bodies, fixed bounds, min or max."""
+    draw = random.Random(seed)
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(6), bounds=(0, draw.randint(3, 9)), domain=pyo.Integers if whole else pyo.Reals)
+    model.x[5].setlb(2)
+    model.x[5].setub(2)
+    model.rows = pyo.ConstraintList()
+    for _ in range(5):
+        terms = sum(draw.randint(0, 9) * model.x[i] for i in draw.sample(range(5), 3))
+        model.rows.add(terms + model.x[5] + 3 <= draw.randint(9, 30))
+    model.rows.add(model.x[0] - model.x[1] == 0)
+    model.rows.add((-4, model.x[2] - model.x[3], 4))
+    sense = pyo.maximize if draw.random() < 0.5 else pyo.minimize
+    sign = 1 if sense == pyo.maximize else -1
+    model.goal = pyo.Objective(
+        expr=sum(sign * draw.randint(1, 9) * model.x[i] for i in range(6)), sense=sense
+    )
+    return model
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_same_optimum_as_pyomo_finds(seed: int, whole: bool) -> None:
+    model = random_model(seed, whole)
+    ours = Session(model).run(whole=whole)
+    solver = pyo.SolverFactory("highs")
+    solver.solve(model)
+    assert ours.status is Status.OPTIMAL
+    assert ours.objective == pytest.approx(pyo.value(model.goal), abs=1e-7)
+
+
+def test_prices_have_the_sign_of_what_more_is_worth() -> None:
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(bounds=(0, None))
+    model.row = pyo.Constraint(expr=2 * model.x <= 6)
+    model.goal = pyo.Objective(expr=5 * model.x, sense=pyo.maximize)
+    outcome = Session(model).run(whole=False)
+    assert outcome.prices is not None and outcome.prices.tolist() == [2.5]
+
+
+def test_statuses() -> None:
+    def model(row: Any, sense: Any) -> pyo.ConcreteModel:
+        it = pyo.ConcreteModel()
+        it.x = pyo.Var(bounds=(0, None))
+        it.row = pyo.Constraint(expr=row(it.x))
+        it.goal = pyo.Objective(expr=it.x, sense=sense)
+        return it
+
+    assert Session(model(lambda x: x <= -1, pyo.maximize)).run(whole=False).status is Status.INFEASIBLE
+    open_up = Session(model(lambda x: x >= 1, pyo.maximize)).run(whole=False).status
+    assert open_up in (Status.UNBOUNDED, Status.INFEASIBLE)  # presolve may not tell which
+    assert Session(model(lambda x: x >= 1, pyo.minimize)).run(whole=True).objective == 1
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    Session(random_model(1, True)).run(whole=True)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_same_input_gives_the_same_answer() -> None:
+    network = build(inferplan.load(OPENING, {"forms": "[colocated, chunked, disaggregated]"}))
+    first, second = Solver(network).highest_rate(), Solver(network).highest_rate()
+    assert first.point == second.point and first.tree == second.tree
+
+
+def test_watching_can_stop_a_search() -> None:
+    calls = []
+
+    def watch(best: float, bound: float) -> bool:
+        calls.append((best, bound))
+        return True
+
+    network = build(inferplan.load(OPENING))
+    outcome = Session(program.build(network).model).run(whole=True, watch=watch)
+    assert outcome.status in (Status.LIMIT, Status.OPTIMAL)

@@ -1,0 +1,77 @@
+"""The program as text: one small deployment per family of constraints, reviewable line by line.
+
+INFERPLAN_GOLDEN=1 pytest tests/test_program.py writes the files anew.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inferplan.models import program
+from inferplan.models.case import Case, build
+from inferplan.models.instance import Instance
+
+GOLDEN = Path(__file__).parent / "golden"
+CARD = {"bf16": "1 TFLOP/s", "memory": "1 GB", "bandwidth": "1 GB/s", "efficiency": "1"}
+MODEL = {
+    "num_hidden_layers": 1, "hidden_size": 4, "intermediate_size": 8, "num_attention_heads": 1,
+    "num_key_value_heads": 1, "head_dim": 4, "vocab_size": 8,
+}  # fmt: skip
+
+
+def deployment(**changes: Any) -> Instance:
+    """Cards with measured rates: 1/2 second a prompt on `p`, 1/4 second an answer on `d`."""
+    raw: dict[str, Any] = {
+        "model": MODEL,
+        "cards": {"p": CARD, "d": CARD},
+        "servers": [{"name": "a", "card": "p", "cards": 2}, {"name": "b", "card": "d", "cards": 3}],
+        "links": [{"name": "net", "between": ["a", "b"], "bandwidth": "4 kB/s"}],
+        "engines": {c: {"prefill_rate": "2/s", "decode_rate": "4/s"} for c in ("p", "d")},
+        "engine": {"handover_bytes_per_token": 1000, "decode_batch": 1},
+        "workload": {"classes": [{"name": "c", "input_tokens": 2, "output_tokens": 3}]},
+        "forms": ["disaggregated"],
+    }
+    return Instance.model_validate(raw | changes)
+
+
+TWO = [
+    {"name": "c", "share": "1/4", "input_tokens": 2, "output_tokens": 3},
+    {"name": "e", "share": "3/4", "input_tokens": 4, "output_tokens": 1},
+]
+HUB = [
+    {"name": "up", "from": "a", "to": "hub", "bandwidth": "4 kB/s"},
+    {"name": "down", "between": ["hub", "b"], "duplex": "half", "bandwidth": "2 kB/s"},
+]
+FAMILIES: dict[str, tuple[dict[str, Any], Case]] = {
+    "capacity": ({"forms": ["colocated"]}, Case()),
+    "stock": ({"forms": ["colocated", "disaggregated"], "links": []}, Case()),
+    "two-classes": ({"workload": {"classes": TWO}, "links": []}, Case()),
+    "hops": ({"links": HUB, "switches": ["hub"]}, Case()),
+    "one-channel": ({"handover": {"one-channel": "net"}}, Case()),
+    "pinned": ({"fix": {"a": {"prefill": 1}}, "links": []}, Case()),
+    "purchases": ({"forms": ["colocated"]}, Case(floor="empty", unit="card")),
+    "alike": ({"forms": ["colocated"], "servers": [{"name": "a", "card": "p", "cards": 2, "count": 2}], "links": []}, Case()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_golden(family: str, tmp_path: Path) -> None:
+    changes, case = FAMILIES[family]
+    model = program.build(build(deployment(**changes), case)).model
+    written = tmp_path / "model.lp"
+    model.write(str(written), io_options={"symbolic_solver_labels": True})
+    text = "\n".join(line.rstrip() for line in written.read_text().splitlines()) + "\n"
+    golden = GOLDEN / f"{family}.lp"
+    if os.environ.get("INFERPLAN_GOLDEN"):
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+def test_scales_are_powers_of_two() -> None:
+    built = program.build(build(deployment()))
+    for scale in (built.rate_scale, *built.row_scale.values()):
+        top, bottom = scale.numerator, scale.denominator
+        assert (top & (top - 1), bottom & (bottom - 1)) == (0, 0)

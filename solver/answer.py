@@ -26,6 +26,9 @@ from .requirement import Aim, Requirement, requirement
 from .verify import Judge
 
 
+QUESTION_BOXES = 400  # of one further question; what stays open is marked as not proven
+
+
 def solve(instance: Instance, *, limits: Limits | None = None, explain: bool = True) -> Plan:
     """The best plan for an instance's own objective, with its proof.
 
@@ -175,10 +178,13 @@ def _plan(
     copies: int = 1,
 ) -> Plan:
     """Put the answer and everything that explains it together, and check it before it is shown."""
-    explainer = Explainer(instance, need, replace(limits, until=None, progress=None, stop=None))
-    explain = explain and not limits.spent
+    further = replace(limits, until=None, boxes=min(limits.boxes, QUESTION_BOXES), progress=None)
+    explainer = Explainer(instance, need, further)
     if explain:
         for question in questions.questions(instance, asked, optimum.point.rate * copies, need):
+            if limits.spent:  # no time for all of them: rather none than some that look like the best
+                explain, explainer = False, Explainer(instance, need, further)
+                break
             explainer.ask(question, optimum.point, budget.units if budget else None)
     value, bound = optimum.point.rate, optimum.bound
     if budget is not None:

@@ -54,11 +54,7 @@ def smallest(
     """The smallest budget of a kind under which the case meets the requirement."""
     free = build(instance, case)
     if kind == "cost":
-        for pool in free.pools.values():
-            if pool.cost is None:
-                raise InputError(
-                    f"min-cost needs a price for {pool.name!r}; give `price` on its card or offer"
-                )
+        _insist_on_prices(instance, free)
     free = free.with_budget(kind)
     guess = _guess(free, need, limits)
     if guess is None:
@@ -101,6 +97,16 @@ def smallest(
         if not closed:
             bound, tree = _proven_floor(instance, case, kind, need, limits, units)
         return Smallest(network, point, units, network.budget_unit, bound, tree, closed, binding)
+
+
+def _insist_on_prices(instance: Instance, network: Network) -> None:
+    """Raise InputError where something that may be paid for has no price."""
+    for name, pool in network.pools.items():
+        if pool.cost is None:
+            what, _, place = name.partition("@")
+            card = instance.sites[place].card if place in instance.sites else None
+            owner = f"cards.{card}" if card else f"offer {what.removeprefix('buy ')}"
+            raise InputError(f"min-cost needs a price: give `price` for {owner}, such as 2/h")
 
 
 def _guess(network: Network, need: Requirement, limits: Limits) -> int | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..models.plan import Plan
     from .optimize import Limits
+    from .ticker import Ticker
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -48,14 +49,12 @@ def solve(
     output: Output = None,
     time_limit: TimeLimit = None,
     gap: Gap = 0.0,
-    deadline: Annotated[str | None, typer.Option("--deadline", hidden=True)] = None,
 ) -> None:
     """Find the best plan for an instance and prove it."""
     from .answer import solve as answer
     from .load import load
 
-    changes = _changes(set_) | ({"goals.deadline": deadline} if deadline else {})
-    instance = load(file, changes)
+    instance = load(file, _changes(set_))
     _writable(output)
     with _Stop() as stop:
         plan = answer(instance, limits=stop.limits(time_limit, gap))
@@ -185,7 +184,7 @@ def _console() -> Console:
     from rich.console import Console as Rich
 
     plain = not sys.stdout.isatty()
-    return Rich(width=120 if plain else None, no_color=plain, highlight=False)
+    return Rich(width=120 if plain else None, no_color=plain, highlight=False, markup=False)
 
 
 def _changes(items: list[str], option: str = "--set") -> dict[str, str]:
@@ -217,6 +216,7 @@ class _Stop:
 
     def __init__(self) -> None:
         self.asked = False
+        self.ticker: Ticker | None = None
 
     def __enter__(self) -> _Stop:
         import signal
@@ -228,6 +228,8 @@ class _Stop:
         import signal
 
         signal.signal(signal.SIGINT, self._before)
+        if self.ticker is not None:
+            self.ticker.close()
 
     def _ask(self, *signal: object) -> None:
         if self.asked:
@@ -239,9 +241,9 @@ class _Stop:
         from .ticker import Ticker
 
         seconds = _seconds(time_limit, "--time-limit")
-        progress = Ticker() if sys.stderr.isatty() else None
+        self.ticker = Ticker() if sys.stderr.isatty() else None
         return Limits(
-            None if seconds is None else float(seconds), gap, progress=progress, stop=lambda: self.asked
+            None if seconds is None else float(seconds), gap, progress=self.ticker, stop=lambda: self.asked
         )
 
 

@@ -6,6 +6,7 @@ Tags, duplicate keys, several documents, files that grow by aliases and deep nes
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ Path_ = tuple[str | int, ...]
 _MOST_BYTES = 64 * 2**20
 _MOST_NODES = 200_000
 _MOST_DEPTH = 40
+_PLAIN = str.maketrans("", "", "\n\t\r")  # control characters that texts of several lines have
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 
@@ -35,7 +37,7 @@ class InputError(Exception):
     ) -> None:
         self.problem, self.file, self.line, self.at, self.value = problem, file, line, at, value
         place = ":".join(str(part) for part in (file, line) if part is not None)
-        name = ".".join(map(str, at))
+        name = ".".join(str(part) if str(part).isprintable() else repr(part) for part in at)
         shown = "" if value is None else f"{_short(value)} "
         super().__init__(": ".join(part for part in (place, name, shown + problem) if part))
 
@@ -68,20 +70,20 @@ def read_text(path: Path) -> str:
     try:
         if path.is_dir():
             raise InputError("is a folder; give a file", file=path)
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)  # a device may never end
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
     except ValueError:
         raise InputError("is no usable file name", file=repr(str(path))) from None
     if len(data) > _MOST_BYTES:
-        raise InputError(f"has {len(data)} bytes; at most {_MOST_BYTES} are read", file=path)
+        raise InputError(f"is too large; at most {_MOST_BYTES} bytes are read", file=path)
+    body = data.removeprefix(codecs.BOM_UTF8)
     try:
-        text = data.decode("utf-8-sig")
+        text = body.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"is not UTF-8 text (byte {error.start}); save it as UTF-8", file=path, line=line
-        ) from None
+        line, at = body.count(b"\n", 0, error.start) + 1, error.start + len(data) - len(body)
+        raise InputError(f"is not UTF-8 text (byte {at}); save it as UTF-8", file=path, line=line) from None
     if "\0" in text:
         raise InputError("is a binary file; give UTF-8 text", file=path)
     return text
@@ -115,7 +117,9 @@ def parse_json(text: str, file: Path | None = None) -> Document:
         raise InputError(f"is not valid JSON: {error.msg}", file=file, line=error.lineno) from None
     except RecursionError:
         raise InputError("is nested too deeply", file=file) from None
-    return Document(tree, file=file)
+    document = Document(tree, file=file)
+    check_text(document)
+    return document
 
 
 def parse_yaml(text: str, file: Path | None = None) -> Document:
@@ -133,7 +137,25 @@ def parse_yaml(text: str, file: Path | None = None) -> Document:
         raise InputError(f"is not valid YAML: {' '.join(str(error).split())}", file=file) from None
     if document.tree is None or document.tree == "":
         raise InputError("is empty", file=file)
+    check_text(document)
     return document
+
+
+def check_text(document: Document, tree: Any = None, at: Path_ = ()) -> None:
+    """Refuse what no terminal and no UTF-8 file should be given, and trees that are nested too deeply."""
+    stack = [(document.tree if tree is None else tree, at)]
+    while stack:
+        node, path = stack.pop()
+        if len(path) > _MOST_DEPTH:
+            raise document.error(f"is nested more than {_MOST_DEPTH} levels deep", path[:3])
+        if isinstance(node, dict):
+            stack += [(value, (*path, key)) for key, value in node.items()]
+            if odd := next((key for key in node if not str(key).isprintable()), None):
+                raise document.error("holds control characters", (*path, odd))
+        elif isinstance(node, list):
+            stack += [(value, (*path, i)) for i, value in enumerate(node)]
+        elif isinstance(node, str) and not node.translate(_PLAIN).isprintable():
+            raise document.error("holds control characters", path, node)
 
 
 @dataclass
@@ -190,7 +212,10 @@ def _build(text: str, document: Document) -> None:
             if event.anchor not in anchors:
                 raise fail(f"the alias *{event.anchor} stands before its anchor has ended", event)
             document.lines[here()] = _line(event)
-            copy, size = _copy(anchors[event.anchor])
+            try:
+                copy, size = _copy(anchors[event.anchor])
+            except InputError as error:
+                raise fail(error.problem, event) from None
             nodes += size
             place(copy, event)
         elif isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)):
@@ -228,16 +253,18 @@ def _copy(tree: Any) -> tuple[Any, int]:
     """A deep copy of a tree and its number of nodes, given up beyond the limit."""
     size = 0
 
-    def walk(node: Any) -> Any:
+    def walk(node: Any, depth: int) -> Any:
         nonlocal size
         size += 1
         if size > _MOST_NODES:
             raise InputError(f"grows beyond {_MOST_NODES} values (aliases?)")
+        if depth > _MOST_DEPTH:
+            raise InputError(f"is nested more than {_MOST_DEPTH} levels deep")
         if isinstance(node, dict):
-            return {key: walk(value) for key, value in node.items()}
-        return [walk(value) for value in node] if isinstance(node, list) else node
+            return {key: walk(value, depth + 1) for key, value in node.items()}
+        return [walk(value, depth + 1) for value in node] if isinstance(node, list) else node
 
-    return walk(tree), size
+    return walk(tree, 0), size
 
 
 def paths(tree: Any, at: Path_ = ()) -> Iterator[Path_]:

@@ -18,6 +18,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 from .hardware import Card, Link, Offer, Server
 from .llm import LLM
 from .quantities import (
+    DURATION,
     Amount,
     Bytes,
     Count,
@@ -47,7 +48,7 @@ def _read_batches(value: object) -> tuple[int | str, ...]:
         try:
             number = read_number(item)
         except ValueError as error:
-            raise fault(f"is {error}; {accepted}") from None
+            raise fault(f"is {error}; {accepted}", value=item) from None
         if number.denominator != 1 or not 1 <= number <= 100_000:
             raise fault(f"is out of range; {accepted}", value=item)
         batches.append(int(number))
@@ -134,7 +135,9 @@ class Goals(Schema):
         if self.deadline is not None and self.startup is None:
             raise fault("needs `startup` beside it", ("deadline",))
         if self.deadline is not None and self.startup is not None and self.deadline <= self.startup:
-            raise fault("does not lie after `startup`; give a later one", ("deadline",))
+            raise fault(
+                "does not lie after `startup`; give a later one", ("deadline",), DURATION.show(self.deadline)
+            )
         return self
 
 

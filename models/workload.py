@@ -28,7 +28,7 @@ def _read_outputs(value: object) -> dict[int, Fraction]:
         try:
             tokens, part = read_number(length), read_number(share)
         except ValueError as error:
-            raise fault(f"is {error}; {accepted}") from None
+            raise fault(f"is {error}; {accepted}", value=share if tokens_read(length) else length) from None
         if tokens.denominator != 1 or not 1 <= tokens <= 10**8:
             raise fault(f"has the length {length!r}; {accepted}")
         if not 0 <= part <= 1:
@@ -41,6 +41,15 @@ def _read_outputs(value: object) -> dict[int, Fraction]:
             f"has shares that add up to {show_number(sum(outputs.values(), Fraction(0)))}, not to exactly 1"
         )
     return {length: outputs[length] for length in sorted(outputs) if outputs[length]}
+
+
+def tokens_read(length: object) -> bool:
+    """Whether a length reads as a number at all."""
+    try:
+        read_number(length)
+    except ValueError:
+        return False
+    return True
 
 
 def _show_outputs(outputs: Mapping[int, Fraction]) -> Any:

@@ -25,7 +25,6 @@ from .optimize import SLACK, Limits, Optimum, Solver
 from .requirement import Aim, Requirement, requirement
 from .verify import Judge
 
-
 QUESTION_BOXES = 400  # of one further question; what stays open is marked as not proven
 
 
@@ -116,9 +115,8 @@ def _fewest(
         return _plan(
             instance, asked, need, found.network, optimum, clock, limits, explain, status=status, budget=found
         )
-    return _plan(
-        instance, asked, need, found.network, found.best, clock, limits, explain, status="infeasible"
-    )
+    short: Status = "limit" if need.met_by(found.best.bound) else "infeasible"
+    return _plan(instance, asked, need, found.network, found.best, clock, limits, explain, status=short)
 
 
 def _copies(

@@ -44,7 +44,8 @@ def assemble(
     """
     rate = point.rate * copies
     reached = need is None or need.met_by(rate)
-    if status == "infeasible":
+    unanswered = budget is None and asked.objective != "max-rate" and asked.unit != "copies"
+    if status == "infeasible" or unanswered:
         objective = None
     else:
         value = rate if asked.objective == "max-rate" else Fraction(0)
@@ -140,4 +141,4 @@ def status_of(
     if asked.unit == "copies" and need is not None and rate:
         enough = need.met_by(rate * copies)
         return "limit" if not closed else "optimal" if enough else "infeasible"
-    return "infeasible"
+    return "limit" if need is not None and need.met_by(bound) else "infeasible"

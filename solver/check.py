@@ -50,7 +50,7 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
     need = _need(plan, instance)
     asked, certificate = plan.asked, plan.certificate
     kind = "cost" if asked.objective == "min-cost" else "cards"
-    budgeted = asked.objective != "max-rate" and asked.unit != "copies" and plan.status != "infeasible"
+    budgeted = asked.objective != "max-rate" and asked.unit != "copies" and certificate.budget is not None
     try:
         plain = build(instance, asked.case)
     except (ValueError, KeyError) as error:

@@ -265,7 +265,11 @@ def _write(output: Path, text: str) -> None:
 
     from ..models.documents import InputError
 
+    output = output.resolve() if output.is_symlink() else output
     try:
+        if output.exists() and not output.is_file():  # a device or a pipe
+            output.write_text(text, encoding="utf-8")
+            return
         handle, name = tempfile.mkstemp(dir=output.absolute().parent, prefix=f".{output.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -302,13 +306,15 @@ def _status(plan: Plan) -> int:
 
 def main() -> None:
     """The console script: faults of input in one line, never a traceback for them."""
+    import signal
+
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that leaves ends us, as it does other tools
     try:
         app()
     except KeyboardInterrupt:
         typer.echo("inferplan: stopped", err=True)
         raise SystemExit(4) from None
-    except BrokenPipeError:
-        raise SystemExit(0) from None
     except Exception as error:
         from ..models.documents import InputError
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from ..models.documents import Document, InputError, Path_, read_document
+from ..models.documents import Document, InputError, Path_, check_text, read_document
 from ..models.instance import Instance
 from ..models.suggest import did_you_mean
 
@@ -54,7 +55,11 @@ def set_field(document: Document, field: str, value: str) -> None:
         if not isinstance(node, (dict, list)):
             where = ".".join(way[: i + 1])
             raise InputError(f"{field}: {where} is a value and has no field {[*way, last][i + 1]!r}")
-    node[_key(node, last, field)] = _parse(value)
+    if not field.isprintable():
+        raise InputError(f"{field!r} is no field")
+    parsed = _parse(value, field)
+    check_text(document, parsed, tuple(field.split(".")))
+    node[_key(node, last, field)] = parsed
 
 
 def _key(node: Any, part: str, field: str) -> str | int:
@@ -75,12 +80,15 @@ def _key(node: Any, part: str, field: str) -> str | int:
     )
 
 
-def _parse(value: str) -> Any:
+def _parse(value: str, field: str) -> Any:
     """A value from the command line: flow-style YAML such as [8, 16] or {a: 1}, else text."""
     if value.lstrip().startswith(("[", "{")):
         from ..models.documents import parse_yaml
 
-        return parse_yaml(value).tree
+        try:
+            return parse_yaml(value).tree
+        except InputError as error:
+            raise InputError(f"{field}: {value!r} {error.problem}") from None
     return value
 
 
@@ -104,6 +112,10 @@ def _fault(document: Document, item: Any) -> InputError:
         known = _known_fields(at[:-1])
         listed = f"; known here: {', '.join(sorted(known))}" if known else ""
         return document.error(f"is no known field{did_you_mean(at[-1], known)}{listed}", at)
+    if kind == "literal_error" and item["loc"][-1] == "[key]":
+        expected = str(context.get("expected"))
+        hint = did_you_mean(at[-1], re.findall(r"'([^']+)'", expected))
+        return document.error(f"is no name that is accepted here{hint}; give {expected}", at)
     if kind == "literal_error":
         return document.error(f"is not accepted; give {context.get('expected')}", at, value)
     if kind in ("model_type", "dict_type", "model_attributes_type"):

@@ -180,9 +180,6 @@ def test_no_escape_codes_away_from_a_terminal() -> None:
     assert "\x1b" not in run("solve", OPENING, env=environment).stdout
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a search for the fewest that is cut off is given as infeasible, exit 3"
-)
 def test_cut_off_is_not_infeasible() -> None:
     """A plan of 57/s exists (57.86/s is found in 10 s); the proven bound is 58.44/s."""
     goal = ["--set", "objective=min-cards", "--set", "workload.rate=57/s", "--set", "goals={}"]
@@ -190,7 +187,6 @@ def test_cut_off_is_not_infeasible() -> None:
     assert ran.returncode == 4
 
 
-@pytest.mark.xfail(strict=True, reason="--output replaces a link (as root also /dev/null) by a plain file")
 def test_output_through_a_link(tmp_path: Path) -> None:
     target, link = tmp_path / "target.json", tmp_path / "link.json"
     target.write_text("before")
@@ -199,6 +195,5 @@ def test_output_through_a_link(tmp_path: Path) -> None:
     assert link.is_symlink() and json.loads(target.read_text())["status"] == "optimal"
 
 
-@pytest.mark.xfail(strict=True, reason="escape codes in `about` reach the output")
 def test_no_escape_codes_of_the_instance() -> None:
     assert "\x1b" not in run("solve", OPENING, "--set", "about=\x1b[31mred").stdout

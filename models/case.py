@@ -44,6 +44,8 @@ class Case(Schema):
 def build(instance: Instance, case: Case | None = None) -> Network:
     """The network of an instance under a case. Raises ValueError where a case does not suit it."""
     case = case or Case()
+    if case.unit not in (None, "card", "server", "offers", *(offer.name for offer in instance.offers)):
+        raise ValueError(f"nothing named {case.unit!r} is for sale")
     network = Network()
     for site, server in instance.sites.items():
         have = server.cards + case.more_cards.get(site, 0) if case.floor == "declared" else 0

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from ..models.case import build
+from ..models.case import Case, build
 from ..models.documents import InputError, parse_json, read_text
 from ..models.instance import Instance
 from ..models.network import Network
-from ..models.plan import Claim, Plan
+from ..models.plan import Asked, Claim, Plan
 from . import questions
 from .assemble import assemble, copies_bound, copies_needed, gap, status_of
 from .claims import prices_in, read_exact, routes_in, tree_in
@@ -37,6 +37,8 @@ def refutations(plan: Plan, instance: Instance | None = None) -> list[str]:
         return list(_differences(plan, instance))
     except Refuted as error:
         return [str(error)]
+    except OverflowError:
+        return ["a number of the proof is beyond all measure"]
 
 
 def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
@@ -51,6 +53,12 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
     asked, certificate = plan.asked, plan.certificate
     kind = "cost" if asked.objective == "min-cost" else "cards"
     budgeted = asked.objective != "max-rate" and asked.unit != "copies" and certificate.budget is not None
+    if certificate.budget is not None and (
+        asked.objective == "max-rate" or set(certificate.budget) != {kind}
+    ):
+        raise Refuted("the budget of the proof is not what was asked")
+    if asked.case != _case_of(asked, instance):
+        raise Refuted("the case is not what was asked")
     try:
         plain = build(instance, asked.case)
     except (ValueError, KeyError) as error:
@@ -81,8 +89,6 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
     limit = judge.bound(judge.point(point.counts), binding) if certificate.binding else Fraction(0)
     if limit > point.rate * (1 + Fraction(1, 10**9)):
         raise Refuted("the stated prices do not show what binds")
-    if asked.unit not in (asked.case.unit, "copies" if asked.case.unit is None else None):
-        raise Refuted(f"the unit {asked.unit!r} is not what the case buys")
     if certificate.boxes != sum("pool" not in node for node in certificate.tree):
         raise Refuted("the proof does not have the stated number of boxes")
     value = units * network.budget_unit if budgeted else point.rate
@@ -119,6 +125,19 @@ def _differences(plan: Plan, given: Instance | None) -> Iterator[str]:
     yield from _compare(
         plan.model_dump(mode="json", by_alias=True), again.model_dump(mode="json", by_alias=True), ""
     )
+
+
+def _case_of(asked: Asked, instance: Instance) -> Case:
+    """The case that a question means; what the user is free to choose is taken as it stands."""
+    at_most = asked.case.at_most
+    if asked.objective == "max-rate":
+        return Case()
+    if asked.unit == "copies":
+        return Case(at_most=at_most)
+    if asked.unit is None:
+        return Case(floor="drawn", unit="offers" if instance.offers else None)
+    floor: Literal["declared", "empty"] = "declared" if asked.case.floor == "declared" else "empty"
+    return Case(floor=floor, unit=asked.unit, at_most=at_most)
 
 
 def _need(plan: Plan, instance: Instance) -> Requirement | None:
@@ -201,7 +220,7 @@ def _check_claim(instance: Instance, claim: Claim, question: Question, need: Req
                 raise Refuted("it does not show that the goal is out of reach")
             return Answer(network.with_budget(question.of), point, reached=False, bound=stated)
         return Answer(network, point, bound=stated)
-    if set(claim.budget) != {question.of} or need is None:
+    if set(claim.budget) != {question.of} or need is None or claim.bound is not None:
         raise Refuted("the budget is malformed")
     units = claim.budget[question.of]
     within = network.with_budget(question.of, units)
@@ -226,7 +245,12 @@ def _check_ties(
     network = build(instance, claim.case)
     limit = (claim.budget or {}).get(question.of)
     billed = network.with_budget(question.of)
-    if limit is None or limit != questions.bill(billed, main) or dict(claim.counts) != dict(main.counts):
+    if (
+        claim.bound is not None
+        or limit is None
+        or limit != questions.bill(billed, main)
+        or dict(claim.counts) != dict(main.counts)
+    ):
         raise Refuted("it is about another optimum")
     within = network.with_budget(question.of, limit)
     known = [dict(main.counts)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from fractions import Fraction
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from inferplan.models.case import Case, build
@@ -15,7 +14,9 @@ from oracles.drawing import Raw, deployments
 
 EACH = settings(derandomize=True, deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 PLAIN = deployments(rich=False, several_models=False, most_cells=200)
-ROOFLINE = PLAIN.filter(lambda raw: "engines" not in raw)
+TWO_SITES = deployments(
+    servers=2, switches=False, nics=False, rich=False, several_models=False, most_cells=200
+)
 
 
 def rate(raw: Raw, case: Case | None = None) -> Fraction:
@@ -54,23 +55,36 @@ def test_a_form_more_never_lowers_the_rate(raw: Raw) -> None:
         best = now
 
 
+def single_link(raw: Raw, **changes: str) -> Raw:
+    """The deployment with its first link alone, in both directions."""
+    link = raw["links"][0]
+    both = {"name": "net", "between": ["s0", "s1"], "bandwidth": link["bandwidth"], "duplex": "full"}
+    return {**raw, "links": [both | changes], "handover": "routed"}
+
+
 @EACH
-@given(PLAIN.filter(lambda raw: "handover" in raw))
+@given(TWO_SITES.filter(lambda raw: bool(raw["links"])))
 def test_routed_does_no_worse_than_one_channel(raw: Raw) -> None:
-    """With two servers and one link, that is: there the channel charges all that routing may avoid."""
-    if (
-        len(raw["servers"]) == 2
-        and len(raw["links"]) == 1
-        and "between" in raw["links"][0]
-        and not raw["switches"]
-    ):
-        assert rate({**raw, "handover": "routed"}) >= rate(raw)
+    """Where the channel is the only link: it charges local hand-overs as well, and both directions together."""
+    for duplex in ("full", "half"):
+        routed = single_link(raw, duplex=duplex)
+        assert rate(routed) >= rate({**routed, "handover": {"one-channel": "net"}})
 
 
 @EACH
-@given(ROOFLINE, st.sampled_from(["1/1000000", "3", "1000000"]))
+@given(PLAIN.filter(lambda raw: any("between" in link for link in raw["links"])))
+def test_full_duplex_does_no_worse_than_half(raw: Raw) -> None:
+    full, half = (
+        {**raw, "links": [{**k, "duplex": duplex} if "between" in k else k for k in raw["links"]]}
+        for duplex in ("full", "half")
+    )
+    assert rate(full) >= rate(half)
+
+
+@EACH
+@given(PLAIN, st.sampled_from(["1/1000000", "5/3", "1000000"]))
 def test_all_times_times_c_divide_the_rate_by_c(raw: Raw, factor: str) -> None:
-    """Slower cards and links by c: bytes and FLOP per second over c."""
+    """Slower cards, links and measured replicas by c: FLOP, bytes and requests per second over c."""
     it, c = Instance.model_validate(raw), Fraction(factor)
     slow = copy.deepcopy(it.resolved)
     for name, card in it.cards.items():
@@ -80,7 +94,44 @@ def test_all_times_times_c_divide_the_rate_by_c(raw: Raw, factor: str) -> None:
     for server, written in zip(it.servers, slow["servers"], strict=True):
         if server.nic is not None:
             written["nic"] = server.nic / c
+    for name, engine in it.engines.items():
+        for field in ("prefill_rate", "decode_rate"):
+            if (measured := getattr(engine, field)) is not None:
+                slow["engines"][name][field] = measured / c
     assert rate(slow) * c == rate(raw)
+
+
+@EACH
+@given(PLAIN, st.sampled_from(["1/1000000", "5/3", "1000000"]))
+def test_larger_states_over_faster_links_change_nothing(raw: Raw, factor: str) -> None:
+    """Bytes of a hand-over times c, and bytes per second times c."""
+    it, c = Instance.model_validate(raw), Fraction(factor)
+    per_token = it.engine.handover_bytes_per_token or Fraction(
+        next(iter(it.llms.values())).kv_bytes_per_token
+    )
+    other = copy.deepcopy(it.resolved)
+    for card in other["cards"].values():
+        card["memory"] = "1 TB"  # so that a larger landing state does not matter
+    same = copy.deepcopy(other)
+    other.setdefault("engine", {})["handover_bytes_per_token"] = per_token * c
+    for link, written in zip(it.links, other["links"], strict=True):
+        written["bandwidth"] = link.bandwidth * c
+    for server, written in zip(it.servers, other["servers"], strict=True):
+        if server.nic is not None:
+            written["nic"] = server.nic * c
+    assert rate(other) == rate(same)
+
+
+@EACH
+@given(PLAIN)
+def test_pinning_the_best_counts_keeps_the_rate(raw: Raw) -> None:
+    network = build(Instance.model_validate(raw))
+    best = Solver(network).highest_rate().point
+    pins: dict[str, dict[str, int]] = {}
+    for name, pool in network.pools.items():
+        if pool.replica is not None:
+            pins.setdefault(pool.replica.site, {})[pool.replica.role] = best.counts.get(name, 0)
+    assert rate({**raw, "fix": pins}) == best.rate
 
 
 @EACH
@@ -119,9 +170,8 @@ def test_names_and_order_change_nothing(raw: Raw) -> None:
     assert rate(other) == rate(raw)
 
 
-@pytest.mark.parametrize("extra", ["links", "classes"])
-def test_the_properties_can_fail(extra: str) -> None:
-    """The same comparison shows a difference where there is one."""
+def test_the_properties_can_fail() -> None:
+    """The same comparison shows a difference where there is one: a single token more."""
     card = {"bf16": "1 TFLOP/s", "memory": "1 GB", "bandwidth": "1 GB/s", "efficiency": "1"}
     model = {
         "num_hidden_layers": 1, "hidden_size": 4, "intermediate_size": 8, "num_attention_heads": 1,

@@ -155,7 +155,7 @@ def needed_bytes(instance: Instance, role: str, batch: int, model: str) -> Fract
     served = [r for r in instance.workload.classes if model_of(instance, r) == model]
     total = 2 * all_weights(llm) + engine.reserve
     if role in ("prefill", "decode"):
-        total += max(state_bytes(instance, r) for r in served)
+        total += max((state_bytes(instance, r) for r in served if steps(r)), default=Fraction(0))
     if role == "prefill":
         return total + max(r.input_tokens for r in served) * kv_bytes(llm)
     return total + batch * max(

@@ -201,7 +201,7 @@ def replaced(tree: Any, at: At, value: Any) -> Any:
     if not at:
         return value
     other = copy.copy(tree)
-    other[at[0]] = replaced(tree[at[0]], at[1:], value)
+    other[at[0]] = value if len(at) == 1 else replaced(tree[at[0]], at[1:], value)
     return other
 
 

@@ -214,6 +214,10 @@ class Session:
             h.cbMipInterrupt.subscribe(look)
         try:
             h.run()
+            if h.getModelStatus() == highspy.HighsModelStatus.kNotset:
+                # The number of threads belongs to the process: another user of HiGHS has set a different one.
+                highspy.Highs.resetGlobalScheduler(True)
+                h.run()
         finally:
             if whole and watch is not None:
                 h.cbMipInterrupt.unsubscribe(look)

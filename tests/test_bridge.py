@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,19 @@ def test_the_same_input_gives_the_same_answer() -> None:
     network = build(inferplan.load(OPENING, {"forms": "[colocated, chunked, disaggregated]"}))
     first, second = Solver(network).highest_rate(), Solver(network).highest_rate()
     assert first.point == second.point and first.tree == second.tree
+
+
+def test_another_user_of_highs_in_the_same_process() -> None:
+    """HiGHS keeps one number of threads per process; a stranger with the default must not stop us."""
+    code = (
+        "import highspy, inferplan, sys\n"
+        "h = highspy.Highs(); x = h.addVariable(0, 4); h.maximize(x)\n"
+        "print(round(inferplan.solve(inferplan.load(sys.argv[1])).rate, 6))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(OPENING)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0 and ran.stdout.split()[-1] == "4.554607", ran.stderr
 
 
 def test_watching_can_stop_a_search() -> None:
